@@ -408,6 +408,7 @@ fn evidence(commit: &str) -> Evidence {
         isolation: Isolation::Bubblewrap,
         checks_digest: String::new(),
         tree_ms: 0,
+        environments: Vec::new(),
     }
 }
 

@@ -19,13 +19,12 @@ use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
 use crate::domain::usage::Usage;
-use crate::platform::files;
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CLAUDE";
 
 /// Where a project names tool servers of its own.
-const SERVERS: &str = ".mcp.json";
+pub(super) const SERVERS: &str = ".mcp.json";
 
 /// Settings of Claude Code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +115,8 @@ impl ClaudeSettings {
 pub(super) struct Turn<'a> {
     pub(super) access: &'a WriteAccess,
     pub(super) worktree: &'a Path,
+    /// Whether the project names servers of its own.
+    pub(super) has_servers: bool,
     pub(super) schema: &'a Value,
     pub(super) charter: &'a str,
     pub(super) resume: Option<&'a str>,
@@ -142,8 +143,7 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
     // Else the words of the first turn stay in force on a resume.
     add(&["--system-prompt-snapshot", "off"]);
     let servers = turn.worktree.join(SERVERS);
-    let servers =
-        (turn.pinned && files::exists(&servers)).then(|| servers.to_string_lossy().into_owned());
+    let servers = (turn.pinned && turn.has_servers).then(|| servers.to_string_lossy().into_owned());
     let servers = turn.tools.map(|tools| tools.claude().to_string()).into_iter().chain(servers);
     let servers: Vec<String> = servers.collect();
     if !servers.is_empty() {

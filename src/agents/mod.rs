@@ -33,6 +33,7 @@ pub use answer::beginning;
 pub use blame::{is_used_up, rate_limit};
 pub use codec::{Codec, Event};
 pub use codec_kind::CodecKind;
+pub(crate) use confine::REPOSITORY;
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, conversation, end, submit};
 pub use error::RunError;
@@ -41,7 +42,7 @@ pub use prompt::{
     ConflictBrief, EndedRequest, Handover, OtherChange, PersonMessage, PromptError, Section,
     SprintBrief, Task, TaskDocument, Upstream, Work,
 };
-pub use run::{Agent, AgentOutcome, Limits, RunSpec, Surroundings};
+pub use run::{Agent, AgentOutcome, Limits, ProjectView, RunSpec, Surroundings};
 pub use sandbox::{ProxyAddress, RUN_SOCKET, Sandbox, WriteAccess};
 pub use sent::{PromptRecord, SentText, Why, keep_sent, sent};
 pub use stuck::Patience;

@@ -1,7 +1,7 @@
 //! What a run is given and what it hands back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use crate::domain::conversation::{Fill, HandedOver};
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::RunOutcome;
 use crate::domain::usage::Usage;
+use crate::platform::layers::Layers;
 
 /// Which agent works, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,14 @@ pub enum Agent {
     Acp(AcpSettings),
     /// Our own agent without a model.
     Rehearsal(RehearsalSettings),
+}
+
+impl RunSpec {
+    /// Where the agent sees its worktree.
+    #[must_use]
+    pub fn worktree_seen(&self) -> &Path {
+        self.surroundings.project.as_ref().map_or(&self.worktree, |project| &project.path)
+    }
 }
 
 impl Agent {
@@ -56,6 +65,20 @@ impl Agent {
     }
 }
 
+/// The worktree at the project's own path, where the team's checks see their tree as well, with what was prepared for
+/// them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectView {
+    /// The project's own path.
+    pub path: PathBuf,
+    /// A file that says to git where the repository is that the run sees; in place of the worktree's own.
+    pub git_link: PathBuf,
+    /// The worktree with what was prepared below it, where something was.
+    pub layers: Option<Layers>,
+    /// What else of what was prepared it reads.
+    pub readable: Vec<PathBuf>,
+}
+
 /// What of the world around it a run has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -73,6 +96,10 @@ pub struct Surroundings {
     pub hidden: Vec<PathBuf>,
     /// Folders of tools that it may read; the usual ones in the operator's home where absent.
     pub tools: Option<Vec<PathBuf>>,
+    /// The project as it sees it, where a sandbox can show the worktree at another place than its own.
+    pub project: Option<ProjectView>,
+    /// Variables that tell its tools where prepared dependencies are.
+    pub prepared: BTreeMap<String, String>,
     /// The team's proxy: the only way out, and the way to the models.
     pub proxy: Option<ProxyAddress>,
     /// The settings for agents in the project that may be read, by the hash of each ([`super::project_settings`]).

@@ -181,6 +181,7 @@ fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
         let turn = claude::Turn {
             access,
             worktree: "/tree".as_ref(),
+            has_servers: false,
             schema: &schema,
             charter: "x",
             resume: Some("ID"),

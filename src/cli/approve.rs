@@ -87,6 +87,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             GateKind::UnprovenCommit
             | GateKind::GuardedCommit
             | GateKind::RedBase
+            | GateKind::Prepare
             | GateKind::Commit,
             Some(commit),
         ) => {

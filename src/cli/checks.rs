@@ -3,15 +3,14 @@
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::output::say_json;
 use super::plain::plain;
 use super::told::{Teller, language, object};
 use super::{Failure, Global, say};
-use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence};
+use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
 use crate::onboarding::{open_project, proposals};
-use crate::platform::{tasks, terminal};
+use crate::platform::terminal;
 use crate::service::proofs::{self, ManualRun, ProofError};
 use crate::workspace::settings::{self, ConfigFile};
 use crate::workspace::{self, Workspace};
@@ -71,7 +70,7 @@ pub(super) fn run(global: &Global, command: &Command) -> ExitCode {
     }
 }
 
-fn teller(workspace: &Workspace, json: bool) -> Result<Teller, Failure> {
+pub(super) fn teller(workspace: &Workspace, json: bool) -> Result<Teller, Failure> {
     Teller::new(language(workspace.runtime.language), json)
 }
 
@@ -140,20 +139,10 @@ fn agrees(teller: &Teller, values: &Map<String, Value>) -> Result<bool, Failure>
 fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
     let root = global.existing()?;
     let teller = teller(&workspace::load(&root)?, args.json)?;
-    let runtime = super::runtime()?;
-    let proof = runtime.block_on(async {
-        let stop = CancellationToken::new();
-        // Ctrl-C ends the checks with all that they started, and removes their tree.
-        let told = stop.clone();
-        let listening = tasks::spawn("Ctrl-C", async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                told.cancel();
-            }
-        });
-        let proof = proofs::by_hand(&root, args.commit.clone(), &stop).await;
-        listening.abort();
-        proof
-    });
+    // Ctrl-C ends the checks with all that they started, and removes their tree.
+    let proof = super::until_interrupt(async |stop| {
+        proofs::by_hand(&root, args.commit.clone(), &stop).await
+    })?;
     let ManualRun { evidence, logs } = proof.map_err(failure)?;
     let green = evidence.is_green();
     if teller.is_json() {
@@ -171,6 +160,7 @@ fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
 }
 
 fn tell(teller: &Teller, evidence: &Evidence) {
+    tell_prepared(teller, &evidence.environments);
     let values = json!({
         "commit": evidence.commit,
         "isolated": evidence.isolation.is_isolated(),
@@ -195,6 +185,14 @@ fn tell(teller: &Teller, evidence: &Evidence) {
     }
 }
 
+/// What was prepared, and how long that took.
+pub(super) fn tell_prepared(teller: &Teller, environments: &[UsedEnvironment]) {
+    for one in environments {
+        let values = json!({ "name": one.name, "seconds": one.prepared_ms.map(seconds) });
+        teller.line("checks.mark.prepare", &teller.words("checks.prepared", &object(values)));
+    }
+}
+
 fn seconds(milliseconds: u64) -> String {
     format!("{}.{:02}", milliseconds / 1_000, milliseconds % 1_000 / 10)
 }
@@ -210,9 +208,10 @@ const fn mark(check: &CheckRun) -> &'static str {
     }
 }
 
-fn failure(error: ProofError) -> Failure {
+pub(super) fn failure(error: ProofError) -> Failure {
     let hint = match &error {
         ProofError::NoChecks(_) => Some("`teams checks propose` looks what the project shows"),
+        ProofError::NothingToPrepare(_) => Some("docs/checks.md shows an entry of `prepare`"),
         ProofError::Busy(_) => Some("wait for it, or end it with Ctrl-C"),
         ProofError::Config(_) | ProofError::Git(_) | ProofError::File(_) | ProofError::Cut(_) => {
             None

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use tokio_util::sync::CancellationToken;
+
 use super::output::Failure;
+use crate::platform::tasks;
 
 /// Options of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,6 +34,24 @@ impl Global {
             .map_err(|error| Failure::new(format!("cannot find the current folder: {error}")))?;
         Ok(crate::workspace::resolve(self.workspace_root.as_deref(), &cwd))
     }
+}
+
+/// Runs work that is told to stop where somebody presses Ctrl-C.
+pub(super) fn until_interrupt<T>(
+    work: impl AsyncFnOnce(CancellationToken) -> T,
+) -> Result<T, Failure> {
+    Ok(runtime()?.block_on(async {
+        let stop = CancellationToken::new();
+        let told = stop.clone();
+        let listening = tasks::spawn("Ctrl-C", async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                told.cancel();
+            }
+        });
+        let done = work(stop).await;
+        listening.abort();
+        done
+    }))
 }
 
 /// The runtime that commands with a conversation run on.

@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::domain::commands::{COMMANDS, GROUPS, Question};
 use crate::domain::routes::Lane;
-use crate::platform::{bind, heap, inside, panics, spawn, supervise};
+use crate::platform::{bind, heap, inside, layers, panics, spawn, supervise};
 use crate::rehearsal;
 
 mod approve;
@@ -28,6 +28,7 @@ mod local_guild;
 mod mcp;
 mod output;
 mod plain;
+mod prepare;
 mod prompt;
 mod records;
 mod route;
@@ -38,7 +39,7 @@ mod status;
 mod told;
 mod why;
 
-use global::{Global, runtime};
+use global::{Global, runtime, until_interrupt};
 pub use output::{Failure, say};
 
 /// A software team that lives in your Discord server.
@@ -63,6 +64,7 @@ enum Command {
     /// Checks: what the project shows, and what they say about a commit
     #[command(subcommand)]
     Checks(checks::Command),
+    Prepare(prepare::Args),
     /// Change the configuration
     #[command(subcommand)]
     Config(config::Command),
@@ -168,6 +170,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Init(args) => init::run(&cli.global, &args),
         Command::Setup(args) => setup::run(&cli.global, &args),
         Command::Doctor(args) => return doctor::run(&cli.global, &args),
+        Command::Prepare(args) => prepare::run(&cli.global, &args),
         Command::Checks(command) => return checks::run(&cli.global, &command),
         Command::Config(command) => config::run(&cli.global, &command),
         Command::Run(args) => run::run(&cli.global, &args),
@@ -207,6 +210,7 @@ fn helper(arguments: &[OsString]) -> Option<ExitCode> {
         spawn::SUPERVISE => Some(supervise::main(rest)),
         spawn::INSIDE => Some(inside::main(rest)),
         spawn::BIND => Some(bind::main(rest)),
+        spawn::LAYERS => Some(layers::main(rest)),
         spawn::REHEARSE => Some(rehearsal::main(rest)),
         _ => None,
     }

@@ -15,8 +15,10 @@ use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{standing, why};
+use crate::git::EnvironmentStore;
 use crate::import::older::{self, Notes};
 use crate::platform::{clock, files};
+use crate::service;
 use crate::store;
 use crate::workspace::{self, Workspace};
 
@@ -71,6 +73,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             "set_aside": set_aside(&root)?,
             "discord": crate::discord::standing::Report::read(&root),
             "open_gates": state.gates.values().collect::<Vec<_>>(),
+            "environments": environments(&root)?,
         });
         say_json(&value, true);
         return workspace.map(|_| ()).map_err(Failure::from);
@@ -105,6 +108,23 @@ fn set_aside(root: &std::path::Path) -> Result<Vec<Value>, Failure> {
     let text = files::read_text_if_present(&root.join(SET_ASIDE))?.unwrap_or_default();
     let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| json!(line));
     Ok(text.lines().map(line).collect())
+}
+
+/// What is prepared for checks and agents, the one that was used last first.
+fn environments(root: &Path) -> Result<Vec<Value>, Failure> {
+    let kept = EnvironmentStore::at(&service::environments(root)).list();
+    let kept = kept.map_err(|error| Failure::new(plain(&error.to_string())))?;
+    let now = Timestamp::new(clock::now());
+    let told = kept.iter().map(|one| {
+        json!({
+            "name": one.record.name,
+            "bytes": one.record.bytes,
+            "age_seconds": now.seconds_since(one.record.made_at),
+            "commit": one.record.commit,
+            "not_landed": one.apart,
+        })
+    });
+    Ok(told.collect())
 }
 
 /// What became, or will become, of the records of an older runtime.
@@ -173,6 +193,19 @@ fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result
             "messages set aside: {} (last: {}); their words stand in {SET_ASIDE}",
             aside.len(),
             last["reason"].as_str().unwrap_or_default()
+        ));
+    }
+    for one in environments(root)? {
+        let number = |name: &str| one[name].as_u64().unwrap_or_default();
+        say(format_args!(
+            "prepared: {}  {} MB, {} h old{}",
+            plain(one["name"].as_str().unwrap_or_default()),
+            number("bytes") / 1_000_000,
+            number("age_seconds") / 3_600,
+            one["not_landed"]
+                .as_str()
+                .map(|it| format!("  (asked for by {it}, not landed)"))
+                .unwrap_or_default()
         ));
     }
     let catalog = crate::assets::catalog::Catalog::builtin()?;

@@ -130,6 +130,7 @@ mod tests {
             isolation: Isolation::None,
             checks_digest: String::new(),
             tree_ms: 0,
+            environments: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::finding::Finding;
 use crate::domain::ids::{EffectId, OperationId, RequestId, SprintId};
+use crate::domain::preparation::PreparationQuestion;
 use crate::domain::role::Role;
 use crate::domain::sprint::{CloseoutStatus, GitBaseline, SprintCommit};
 use crate::domain::time::Timestamp;
@@ -211,6 +212,8 @@ pub enum EffectOutcome {
     NothingChanged,
     /// The checks ran.
     Checked(Evidence),
+    /// They did not run: a person is asked first whether the dependencies of the change may be prepared.
+    PreparationAsked(PreparationQuestion),
     /// This is how they stand at the base.
     BaseProven(BaseStanding),
     /// The branch is at this commit.

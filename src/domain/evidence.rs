@@ -238,6 +238,20 @@ pub struct Evidence {
     /// Milliseconds until the tree that they were run in was ready.
     #[serde(default)]
     pub tree_ms: u64,
+    /// What was prepared for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environments: Vec<UsedEnvironment>,
+}
+
+/// A prepared environment that checks were run in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedEnvironment {
+    /// The name of its entry in the configuration.
+    pub name: String,
+    /// The digest of all that decides about it.
+    pub key: String,
+    /// Milliseconds that preparing it took; none where it was there.
+    pub prepared_ms: Option<u64>,
 }
 
 impl Evidence {

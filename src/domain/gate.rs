@@ -17,6 +17,8 @@ pub enum GateKind {
     GuardedCommit,
     /// May this commit go to the branch, where checks fail that fail at its base as well?
     RedBase,
+    /// May the dependencies be prepared that this commit asks for?
+    Prepare,
     /// May this commit go to the branch? Every one is asked about.
     Commit,
     /// May this registered action run?
@@ -33,6 +35,7 @@ impl GateKind {
             Self::UnprovenCommit => "unproven",
             Self::GuardedCommit => "guarded",
             Self::RedBase => "red_base",
+            Self::Prepare => "prepare",
             Self::Commit => "commit",
             Self::Action => "action",
             Self::Budget => "budget",

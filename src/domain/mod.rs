@@ -29,6 +29,7 @@ pub mod operation;
 pub mod origin;
 pub mod outgoing;
 pub mod policy;
+pub mod preparation;
 pub mod record;
 pub mod refusal;
 pub mod request;

@@ -147,6 +147,9 @@ pub struct GateTable {
     pub red_base: Stance,
     /// A commit that touches what agents or checks run by.
     pub guarded_commit: Stance,
+    /// Preparing the dependencies of a change that alters what decides about them.
+    #[serde(default)]
+    pub prepare: Stance,
     /// Any other commit.
     pub commit: Stance,
     /// A registered action.
@@ -163,6 +166,7 @@ impl Default for GateTable {
             unproven_commit: Stance::Ask,
             red_base: Stance::Ask,
             guarded_commit: Stance::Ask,
+            prepare: Stance::Ask,
             commit: Stance::Allow,
             action: Stance::Allow,
             guarded: Vec::new(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decision::Answer;
 use super::ending::outlives;
 use super::turn::Turn;
-use super::{base, closeout, ending, handoff, say, sprint};
+use super::{base, closeout, ending, gates, handoff, say, sprint};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::evidence::BaseStanding;
@@ -79,6 +79,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
         EffectOutcome::Unsolved { paths } => closeout::unsolved(turn, &request_id, &paths),
         EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
+        EffectOutcome::PreparationAsked(question) => {
+            gates::preparation::asked(turn, &request_id, question);
+        }
         EffectOutcome::BaseProven(standing) => {
             base_proven(turn, &request_id, &effect.kind, standing);
         }
@@ -154,6 +157,7 @@ fn action_ended(
         EffectOutcome::Committed(_)
         | EffectOutcome::NothingChanged
         | EffectOutcome::Checked(_)
+        | EffectOutcome::PreparationAsked(_)
         | EffectOutcome::BaseProven(_)
         | EffectOutcome::Merged { .. }
         | EffectOutcome::BranchMoved { .. }

@@ -273,6 +273,33 @@ impl Walk<'_> {
     }
 }
 
+/// The paths of a tree.
+pub(super) fn paths(tree: &Tree<'_>) -> Result<Vec<PathBuf>> {
+    let mut index = Index::new()?;
+    Ok(read_tree(&mut index, tree)?.keys().map(|path| as_path(path).to_owned()).collect())
+}
+
+/// What lies in a folder beside the files of a tree: the outermost paths, relative to the folder.
+pub(super) fn beside(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<Vec<PathBuf>> {
+    let tracked = read_tree(&mut view.index()?, tree)?;
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(at) = folders.pop() {
+        for full in files::list(&dir.join(&at))? {
+            let Some(name) = full.file_name() else { continue };
+            let path = at.join(name);
+            let bytes = path.as_os_str().as_bytes();
+            if path == Path::new(".git") || tracked.contains_key(bytes) {
+                continue;
+            }
+            let is_folder = files::symlink_metadata(&full)?.is_dir();
+            if is_folder && holds(&tracked, bytes) { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Makes a folder the files of a tree and nothing else, whatever somebody left there. What is known to be
 /// untouched since `seen` stays, everything else is removed or written again.
 pub(super) fn bring(

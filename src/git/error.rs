@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::domain::preparation::PreparationQuestion;
 use crate::platform::files::FileError;
 
 /// Why a git operation could not be done. None of these has half-done anything: the operation can be
@@ -161,6 +162,19 @@ pub enum GitError {
         /// What is wrong with it, and what to do.
         reason: String,
     },
+    /// What is prepared for checks could not be prepared.
+    #[error("preparing {name} failed: {reason}")]
+    Prepare {
+        /// Its name in the configuration.
+        name: String,
+        /// What its command said, and what to do.
+        reason: String,
+    },
+    /// A person has to agree first, since the change decides what would be run.
+    #[error(
+        "the change alters {}, by which dependencies are prepared; a person has to agree first", .0.files.join(", ")
+    )]
+    PreparationAsked(Box<PreparationQuestion>),
     /// A path that checks cannot be shown.
     #[error("`read` of a check in team_runtime.yaml names {}, which checks cannot be shown: {reason}", path.display())]
     Readable {

@@ -36,7 +36,10 @@ mod test_names;
 mod trees;
 mod worktree;
 
-pub use checks::{CheckPlan, CheckSpec};
+pub use checks::{
+    CheckPlan, CheckSpec, Consent, EnvironmentStore, KeptEnvironment, PrepareSpec,
+    PreparedEnvironment, Whose,
+};
 pub use commit::{CommitRules, PlannedCommit, apply_commit, plan_commit};
 pub use diff::diff_excerpt;
 pub use error::GitError;

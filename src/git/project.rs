@@ -214,6 +214,15 @@ impl Project {
         Ok(self.repository()?.is_path_ignored(without_dots(path))?)
     }
 
+    /// Whether git ignores a folder, relative to the project, also where there is none.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn is_ignored_folder(&self, path: &Path) -> Result<bool> {
+        // Patterns that end with a slash fit what is named as a folder alone.
+        Ok(self.repository()?.is_path_ignored(format!("{}/", without_dots(path).display()))?)
+    }
+
     /// The full name of the branch's ref.
     pub(super) fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.branch)

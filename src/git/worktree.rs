@@ -366,6 +366,14 @@ impl Worktree {
         Ok(files::write_atomic(&admin.join("index"), index)?)
     }
 
+    /// What its link to the repository says where that is seen at another path.
+    #[must_use]
+    pub fn link_to(&self, repository: &Path) -> String {
+        let admin = self.admin();
+        let name = admin.file_name().unwrap_or_default();
+        format!("gitdir: {}\n", repository.join("worktrees").join(name).display())
+    }
+
     /// Where looks at the files are noted.
     pub(super) fn seen(&self) -> PathBuf {
         self.dir.join("index")

@@ -1,4 +1,5 @@
-//! What a project's manifests and lock files say about how it is tested, as checks that a person may accept.
+//! What a project's manifests and lock files say about how it is tested and what that needs, as checks and preparations
+//! that a person may accept.
 //!
 //! Nothing is guessed: npm is proposed only where a `test` script stands that runs something, make and just only
 //! where there is such a target, pytest only where its settings or its files are. The files are those of the commit at
@@ -11,13 +12,13 @@ use serde_json::{Value, json};
 use crate::domain::config::RuntimeConfig;
 use crate::git::{CommitFiles, GitError, InTree, Project};
 use crate::platform::files;
-use crate::workspace::settings::{CheckEntry, Setting};
+use crate::workspace::settings::{CommandEntry, Setting};
 
-/// A check that a file of the project shows.
+/// A command that a file of the project shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProposedCheck {
+pub struct ProposedCommand {
     /// As it would stand in `team_runtime.yaml`.
-    pub entry: CheckEntry,
+    pub entry: CommandEntry,
     /// The file that shows it.
     pub because: String,
 }
@@ -26,7 +27,9 @@ pub struct ProposedCheck {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposals {
     /// The checks, in order.
-    pub checks: Vec<ProposedCheck>,
+    pub checks: Vec<ProposedCommand>,
+    /// What is made ready for them, where lock files say what.
+    pub prepare: Vec<ProposedCommand>,
     /// Folders with dependencies that lie in the checkout, are ignored by git, and that the checks need.
     pub carry: Vec<String>,
 }
@@ -34,14 +37,18 @@ pub struct Proposals {
 impl Proposals {
     /// The entries alone.
     #[must_use]
-    pub fn entries(&self) -> Vec<CheckEntry> {
+    pub fn entries(&self) -> Vec<CommandEntry> {
         self.checks.iter().map(|check| check.entry.clone()).collect()
     }
 
     /// What is written where they are accepted.
     #[must_use]
     pub fn settings(&self, runtime: &RuntimeConfig) -> Vec<(&'static str, Setting)> {
-        let mut all = vec![("checks", Setting::Checks(self.entries()))];
+        let mut all = vec![("checks", Setting::Commands(self.entries()))];
+        if runtime.prepare.is_empty() && !self.prepare.is_empty() {
+            let prepare = self.prepare.iter().map(|one| one.entry.clone()).collect();
+            all.push(("prepare", Setting::Commands(prepare)));
+        }
         if runtime.carry.is_empty() && !self.carry.is_empty() {
             all.push(("carry", Setting::List(self.carry.clone())));
         }
@@ -51,18 +58,28 @@ impl Proposals {
     /// The values of the texts that tell them.
     #[must_use]
     pub fn values(&self) -> Value {
-        let told = |check: &ProposedCheck| {
-            let ProposedCheck { entry: CheckEntry { name, command }, because } = check;
-            json!({ "name": name, "command": command, "because": because })
+        let told = |one: &ProposedCommand| {
+            let ProposedCommand { entry: CommandEntry { name, command, files }, because } = one;
+            json!({ "name": name, "command": command, "files": files, "because": because })
         };
-        let checks: Vec<Value> = self.checks.iter().map(told).collect();
-        json!({ "checks": checks, "carry": self.carry })
+        let [checks, prepare] =
+            [&self.checks, &self.prepare].map(|all| all.iter().map(told).collect::<Vec<Value>>());
+        json!({ "checks": checks, "prepare": prepare, "carry": self.carry })
     }
 
     fn add(&mut self, because: &str, name: &str, command: &[&str]) {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
-        let entry = CheckEntry { name: name.to_owned(), command };
-        self.checks.push(ProposedCheck { entry, because: because.to_owned() });
+        let entry = CommandEntry { name: name.to_owned(), command, files: Vec::new() };
+        self.checks.push(ProposedCommand { entry, because: because.to_owned() });
+    }
+
+    /// The first of `files` is why.
+    fn prepare(&mut self, name: &str, command: &[&str], files: &[&str]) {
+        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+        let entry =
+            CommandEntry { name: name.to_owned(), command: words(command), files: words(files) };
+        let because = files.first().copied().unwrap_or_default().to_owned();
+        self.prepare.push(ProposedCommand { entry, because });
     }
 }
 
@@ -113,6 +130,10 @@ fn cargo(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
         command.push("--locked");
     }
     found.add("Cargo.toml", "cargo test", &command);
+    // Packages of its own need nothing from elsewhere.
+    if files.text("Cargo.lock")?.is_some_and(|lock| lock.contains("\nsource = ")) {
+        found.prepare("crates", &["cargo", "fetch", "--locked"], &["Cargo.lock", "Cargo.toml"]);
+    }
     Ok(())
 }
 
@@ -146,23 +167,36 @@ fn python(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Resu
         || requirements
         || ["setup.py", "setup.cfg", "uv.lock", "poetry.lock"].iter().any(|it| files.has(it));
     let Some(because) = pytest(files)?.filter(|_| is_python) else { return Ok(()) };
-    let has_venv = lent(project, ".venv")?;
     let poetry =
         files.has("poetry.lock") || pyproject.is_some_and(|text| has_table(&text, "tool.poetry"));
+    let named: Vec<&str> = files
+        .paths()
+        .filter(|path| {
+            path.starts_with("requirements") && path.ends_with(".txt") && !path.contains('/')
+        })
+        .collect();
     // `-rA` names each test and how it came out.
-    let command: &[&str] = if files.has("uv.lock") {
-        &["uv", "run", "--no-sync", "pytest", "-rA"]
+    let in_venv: &[&str] = &[".venv/bin/python", "-m", "pytest", "-rA"];
+    let mut command: &[&str] = &["python3", "-m", "pytest", "-rA"];
+    if files.has("uv.lock") {
+        found.prepare("packages", &["uv", "sync", "--locked"], &["uv.lock", "pyproject.toml"]);
+        command = &["uv", "run", "--no-sync", "pytest", "-rA"];
     } else if poetry {
-        &["poetry", "run", "pytest", "-rA"]
-    } else if has_venv {
-        &[".venv/bin/python", "-m", "pytest", "-rA"]
-    } else {
-        &["python3", "-m", "pytest", "-rA"]
-    };
-    found.add(&because, "pytest", command);
-    if has_venv {
+        if files.has("poetry.lock") {
+            let install = ["poetry", "install", "--no-interaction"];
+            found.prepare("packages", &install, &["poetry.lock", "pyproject.toml"]);
+        }
+        command = &["poetry", "run", "pytest", "-rA"];
+    } else if lent(project, ".venv")? {
         found.carry.push(".venv".to_owned());
+        command = in_venv;
+    } else if !named.is_empty() && project.is_ignored_folder(Path::new(".venv"))? {
+        let all: String = named.iter().map(|file| format!(" -r {file}")).collect();
+        let script = format!("python3 -m venv .venv && .venv/bin/pip install{all}");
+        found.prepare("packages", &["sh", "-c", &script], &named);
+        command = in_venv;
     }
+    found.add(&because, "pytest", command);
     Ok(())
 }
 
@@ -183,15 +217,40 @@ fn node(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result
         "npm"
     };
     found.add("package.json", &format!("{program} test"), &[program, "test"]);
-    if lent(project, "node_modules")? {
-        found.carry.push("node_modules".to_owned());
+    let locks: [(&str, &[&str]); 4] = [
+        ("pnpm-lock.yaml", &["pnpm", "install", "--frozen-lockfile"]),
+        (
+            "yarn.lock",
+            if is_old_yarn(named) {
+                &["yarn", "install", "--frozen-lockfile"]
+            } else {
+                &["yarn", "install", "--immutable"]
+            },
+        ),
+        ("package-lock.json", &["npm", "ci"]),
+        ("npm-shrinkwrap.json", &["npm", "ci"]),
+    ];
+    let lock =
+        locks.iter().find(|(lock, install)| files.has(lock) && install.first() == Some(&program));
+    match lock {
+        Some((lock, install)) => found.prepare("packages", install, &[lock, "package.json"]),
+        None if lent(project, "node_modules")? => found.carry.push("node_modules".to_owned()),
+        None => {}
     }
     Ok(())
+}
+
+/// Whether it is yarn's first version, which has another word for keeping to its lock file.
+fn is_old_yarn(named: &str) -> bool {
+    named.strip_prefix("yarn@").is_none_or(|version| version.starts_with("1."))
 }
 
 fn go(files: &CommitFiles, found: &mut Proposals) {
     if files.has("go.mod") && files.paths().any(|path| path.ends_with("_test.go")) {
         found.add("go.mod", "go test", &["go", "test", "-v", "./..."]);
+        if files.has("go.sum") {
+            found.prepare("modules", &["go", "mod", "download"], &["go.sum", "go.mod"]);
+        }
     }
 }
 
@@ -203,12 +262,25 @@ fn jvm(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<
         |name: &str| Ok::<_, GitError>(project.in_tree(Path::new(name))? == InTree::Program);
     if files.has("pom.xml") {
         let program = if wrapper("mvnw")? { "./mvnw" } else { "mvn" };
-        found.add("pom.xml", "maven test", &[program, "--batch-mode", "test"]);
+        found.add("pom.xml", "maven test", &[program, "--batch-mode", "--offline", "test"]);
+        // All that the tests need is there once they have been run; whether they pass is no matter here.
+        let resolve = [program, "--batch-mode", "-Dmaven.test.failure.ignore", "test"];
+        let manifests: Vec<&str> =
+            files.paths().filter(|it| it.rsplit('/').next() == Some("pom.xml")).collect();
+        found.prepare("packages", &resolve, &manifests);
     }
     let builds = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
     if let Some(build) = builds.into_iter().find(|it| files.has(it)) {
         let program = if wrapper("gradlew")? { "./gradlew" } else { "gradle" };
-        found.add(build, "gradle test", &[program, "--no-daemon", "test"]);
+        found.add(build, "gradle test", &[program, "--no-daemon", "--offline", "test"]);
+        let ends = [".gradle", ".gradle.kts", "gradle.lockfile", "libs.versions.toml"];
+        let manifests: Vec<&str> =
+            files.paths().filter(|it| ends.iter().any(|end| it.ends_with(end))).collect();
+        found.prepare(
+            "packages",
+            &[program, "--no-daemon", "--continue", "testClasses"],
+            &manifests,
+        );
     }
     Ok(())
 }

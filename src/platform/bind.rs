@@ -1,5 +1,5 @@
 //! What a sandbox of bubblewrap shows of a folder that an agent may write: our binary as
-//! `teams __bind [FOLDER BELOW]… -- bwrap arguments… -- teams __inside …`.
+//! `teams __bind [FOLDER BELOW PLACE]… -- bwrap arguments… -- teams __inside …`.
 //!
 //! bubblewrap mounts what a path leads to, and an agent could put a link there at any moment. So each thing is
 //! opened first, below its folder and through no link; its number takes the place of `@0`, `@1`, … after
@@ -29,8 +29,10 @@ use super::inside::{self, ExpectedMount};
 pub struct OpenedMount {
     /// The folder; its own path no agent can change.
     pub folder: PathBuf,
-    /// Where it lies below that, and in the sandbox at the same place.
+    /// Where it lies below that.
     pub below: PathBuf,
+    /// Where the sandbox shows it.
+    pub place: PathBuf,
     /// Whether it may be written.
     pub writable: bool,
 }
@@ -40,8 +42,7 @@ impl OpenedMount {
     #[must_use]
     pub fn arguments(&self, number: usize) -> [String; 3] {
         let word = if self.writable { BIND } else { READ };
-        let path = self.folder.join(&self.below);
-        [word.to_owned(), format!("@{number}"), path.to_string_lossy().into_owned()]
+        [word.to_owned(), format!("@{number}"), self.place.to_string_lossy().into_owned()]
     }
 }
 
@@ -53,7 +54,8 @@ const READ: &str = "--ro-bind-fd";
 pub fn arguments(mounts: &[OpenedMount]) -> Vec<String> {
     let mut words = vec![super::spawn::BIND.to_owned()];
     for mount in mounts {
-        words.extend([&mount.folder, &mount.below].map(|it| it.to_string_lossy().into_owned()));
+        let paths = [&mount.folder, &mount.below, &mount.place];
+        words.extend(paths.map(|it| it.to_string_lossy().into_owned()));
     }
     words.push("--".to_owned());
     words
@@ -62,10 +64,10 @@ pub fn arguments(mounts: &[OpenedMount]) -> Vec<String> {
 /// The hidden subcommand: `args` is what follows `__bind`.
 pub fn main(args: &[OsString]) -> ExitCode {
     let Some((mounts, program, rest)) = read(args) else {
-        return complain("usage: teams __bind [FOLDER BELOW]… -- bwrap arguments…");
+        return complain("usage: teams __bind [FOLDER BELOW PLACE]… -- bwrap arguments…");
     };
     let opened: Result<Vec<(OwnedFd, ExpectedMount)>, FileError> =
-        mounts.iter().map(|(folder, below)| open(folder, below)).collect();
+        mounts.iter().map(|mount| open(*mount)).collect();
     match opened {
         Ok(opened) => {
             let words = told(rest, &opened);
@@ -85,26 +87,28 @@ fn complain(text: &str) -> ExitCode {
     ExitCode::from(126)
 }
 
-type Words<'a> = (Vec<(&'a Path, &'a Path)>, &'a Path, &'a [OsString]);
+/// A folder, a path below it, and the place of that.
+type Named<'a> = [&'a Path; 3];
+type Words<'a> = (Vec<Named<'a>>, &'a Path, &'a [OsString]);
 
 fn read(args: &[OsString]) -> Option<Words<'_>> {
     let end = args.iter().position(|word| word == "--")?;
     let (mounts, rest) = (args.get(..end)?, args.get(end + 1..)?);
     let (program, rest) = rest.split_first()?;
-    let pairs = mounts.chunks(2).map(|pair| match pair {
-        [folder, below] => Some((Path::new(folder), Path::new(below))),
+    let named = mounts.chunks(3).map(|words| match words {
+        [folder, below, place] => Some([folder, below, place].map(Path::new)),
         _ => None,
     });
-    Some((pairs.collect::<Option<_>>()?, Path::new(program), rest))
+    Some((named.collect::<Option<_>>()?, Path::new(program), rest))
 }
 
 /// Held open across the start of bubblewrap, which closes it before anything else runs in the sandbox.
-fn open(folder: &Path, below: &Path) -> Result<(OwnedFd, ExpectedMount), FileError> {
+fn open([folder, below, place]: Named<'_>) -> Result<(OwnedFd, ExpectedMount), FileError> {
     let opened = Folder::open(folder)?.handle(below)?;
     let path = folder.join(below);
     let kept = rustix::io::fcntl_setfd(&opened, FdFlags::empty());
     files::at("hold", &path, kept.map_err(std::io::Error::from))?;
-    let mount = files::at("look at", &path, ExpectedMount::of(&opened, &path))?;
+    let mount = files::at("look at", &path, ExpectedMount::of(&opened, place))?;
     Ok((opened, mount))
 }
 
@@ -133,7 +137,8 @@ mod tests {
     use super::*;
 
     fn mount(folder: &Path, below: &str, writable: bool) -> OpenedMount {
-        OpenedMount { folder: folder.to_owned(), below: PathBuf::from(below), writable }
+        let place = folder.join(below);
+        OpenedMount { folder: folder.to_owned(), below: PathBuf::from(below), place, writable }
     }
 
     #[test]
@@ -154,7 +159,7 @@ mod tests {
         let (pairs, program, rest) = read(&words).unwrap();
         assert_eq!(program, Path::new("/bin/bwrap"));
         let opened: Vec<(OwnedFd, ExpectedMount)> =
-            pairs.iter().map(|(folder, below)| open(folder, below).unwrap()).collect();
+            pairs.iter().map(|named| open(*named).unwrap()).collect();
         let told = told(rest, &opened);
         let number = |nth: usize| opened[nth].0.as_raw_fd().to_string();
         let at = |below: &str| folder.path().join(below).to_str().unwrap().to_owned();
@@ -165,7 +170,8 @@ mod tests {
         let mounts = opened.iter().flat_map(|(_, mount)| mount.words());
         let all = expected.chain(mounts).chain(within[3..].iter().map(OsString::from));
         assert_eq!(told, all.collect::<Vec<_>>());
-        assert!(open(folder.path(), Path::new("out")).is_err());
-        assert!(open(folder.path(), Path::new("one/../..")).is_err());
+        for out in ["out", "one/../.."] {
+            assert!(open([folder.path(), Path::new(out), Path::new("/out")]).is_err(), "{out}");
+        }
     }
 }

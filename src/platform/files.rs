@@ -246,6 +246,20 @@ pub fn read_link(path: &Path) -> Result<PathBuf> {
     at("read", path, fs::read_link(path))
 }
 
+/// Sets when a file was last modified; of a link, when the link was.
+pub fn set_modified(path: &Path, when: std::time::SystemTime) -> Result<()> {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
+    let since = when.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let last_modification = Timespec {
+        tv_sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: since.subsec_nanos().into(),
+    };
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let times = Timestamps { last_access, last_modification };
+    let set = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
+    at("set the time of", path, set.map_err(io::Error::from))
+}
+
 /// Makes a file's bytes durable.
 pub fn sync_file(path: &Path) -> Result<()> {
     let file = open(path)?;

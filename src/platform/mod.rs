@@ -21,6 +21,7 @@ pub mod hidden;
 pub mod ids;
 pub mod inside;
 pub mod landlock;
+pub mod layers;
 pub mod machine;
 pub mod panics;
 pub mod places;

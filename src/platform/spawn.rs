@@ -14,6 +14,8 @@ pub const REHEARSE: &str = "__rehearse";
 pub const INSIDE: &str = "__inside";
 /// The hidden subcommand that opens what a sandbox shows, and then becomes the sandbox.
 pub const BIND: &str = "__bind";
+/// The hidden subcommand that mounts folders as layers, and then becomes what is to see them.
+pub const LAYERS: &str = "__layers";
 
 static OWN_BINARY: OnceLock<PathBuf> = OnceLock::new();
 

@@ -5,23 +5,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use super::effect_error::EffectError;
+use super::task;
 use super::team::Team;
-use crate::domain::config::{Check, RuntimeConfig};
+use crate::domain::config::{Check, EnvName, Prepare, RuntimeConfig};
 use crate::domain::evidence::Evidence;
 use crate::domain::ids::RequestId;
 use crate::domain::record::RUNTIME;
-use crate::git::{self, CheckPlan, CheckSpec, CommitId};
-use crate::platform::{confinement, files, tasks};
-use crate::workspace;
+use crate::domain::run::Run;
+use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, PrepareSpec, Whose};
+use crate::platform::{confinement, files, redact, tasks};
+use crate::worker::JobEnvironments;
+use crate::workspace::{self, Environment};
 
 /// What the configuration of the workspace at `root` says about checks, as the git room runs them.
 #[must_use]
-pub fn check_plan(root: &Path, runtime: &RuntimeConfig) -> CheckPlan {
+pub fn check_plan(root: &Path, runtime: &RuntimeConfig, environment: &Environment) -> CheckPlan {
     CheckPlan {
         checks: runtime.checks.iter().map(check_spec).collect(),
+        prepare: runtime.prepare.iter().map(|it| prepare_spec(it, environment)).collect(),
+        environments: environments(root),
         carry: runtime.carry.iter().map(|folder| PathBuf::from(folder.as_str())).collect(),
         tools: runtime.sandbox.readable.clone(),
         hidden: vec![root.to_owned()],
@@ -44,6 +50,30 @@ fn check_spec(check: &Check) -> CheckSpec {
     }
 }
 
+fn prepare_spec(prepare: &Prepare, environment: &Environment) -> PrepareSpec {
+    let secret = |name: &EnvName| {
+        let value = environment.get(name.as_str())?;
+        redact::register(&value);
+        Some((name.to_string(), SecretString::from(value)))
+    };
+    PrepareSpec {
+        name: prepare.name.clone(),
+        command: prepare.command.as_slice().to_vec(),
+        files: prepare.files.iter().map(|path| PathBuf::from(path.as_str())).collect(),
+        timeout: Duration::from_secs(prepare.timeout_seconds.get()),
+        env: prepare.env.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+        secrets: prepare.secrets.iter().filter_map(secret).collect(),
+        read: prepare.read.iter().map(|path| PathBuf::from(path.as_str())).collect(),
+        network: prepare.network,
+    }
+}
+
+/// Where the prepared environments of a workspace are kept.
+#[must_use]
+pub fn environments(root: &Path) -> PathBuf {
+    root.join(RUNTIME).join("environments")
+}
+
 /// The plan that is in force now; the engine knows it from here on.
 ///
 /// # Errors
@@ -53,18 +83,20 @@ pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError>
     let (plan, guarded) = tasks::blocking(move || {
         let runtime = workspace::read_runtime(reading.root())?;
         let guarded = reading.workspace.guarded(&runtime);
-        Ok::<_, EffectError>((check_plan(reading.root(), &runtime), guarded))
+        let plan = check_plan(reading.root(), &runtime, &reading.workspace.environment);
+        Ok::<_, EffectError>((plan, guarded))
     })
     .await??;
     team.hub.know_checks(!plan.checks.is_empty(), plan.digest.clone(), guarded);
     Ok(plan)
 }
 
-/// Runs the checks that are configured now.
+/// Runs the checks that are configured now, for a change that grew from `trusted`.
 pub(super) async fn run(
     team: &Arc<Team>,
     id: &RequestId,
     commit: CommitId,
+    trusted: CommitId,
     stop: &CancellationToken,
 ) -> Result<Evidence, EffectError> {
     let plan = in_force(team).await?;
@@ -72,7 +104,45 @@ pub(super) async fn run(
     files::create_dir_all(&scratch)?;
     // What works here may have been installed, or allowed, since the team was started.
     let confinement = confinement::find().await;
-    Ok(git::checks::run(&team.project, commit, &plan, &confinement, &scratch, stop).await?)
+    let agreed = team.request(id).and_then(|request| request.work.preparation.clone());
+    let whose = Whose {
+        trusted,
+        consent: agreed.map_or(Consent::None, Consent::To),
+        apart: id.to_string(),
+    };
+    let project = &team.project;
+    Ok(git::checks::run(project, commit, &plan, &confinement, &scratch, &whose, stop).await?)
+}
+
+/// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there. Without it an
+/// agent works all the same.
+pub(super) async fn environments_for(team: &Arc<Team>, run: &Run) -> JobEnvironments {
+    let store = environments(team.root());
+    match prepared(team, run).await {
+        Ok(keys) => JobEnvironments { store, keys },
+        Err(error) => {
+            tracing::warn!(run = %run.run_id, %error, "an agent works without what is prepared for checks");
+            JobEnvironments::default()
+        }
+    }
+}
+
+async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectError> {
+    let plan = in_force(team).await?;
+    if plan.prepare.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (reading, id, step) = (Arc::clone(team), run.request_id.clone(), run.step);
+    let base = {
+        let _one = team.git.lock().await;
+        tasks::blocking(move || task::tree_for(&reading, &id, step).map(|tree| tree.base())).await?
+    };
+    let base = base.map_err(|error| EffectError::Worktree(error.to_string()))?;
+    let (confinement, stop) = (confinement::find().await, CancellationToken::new());
+    let whose = Whose::trusting(base);
+    let used =
+        git::checks::prepare(&team.project, base, &plan, &confinement, &whose, &stop).await?;
+    Ok(used.into_iter().map(|one| one.key).collect())
 }
 
 /// Where the checks of a request run, and leave their logs.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::busy::Busy;
+use super::checks;
 use super::effect_error::EffectError;
 use super::effects;
 use super::job;
@@ -342,9 +343,10 @@ impl Following<'_> {
         self.team.store.settled().await?;
         let (team, envelope) = (Arc::clone(self.team), self.envelope.clone());
         let run = Arc::clone(run);
+        let environments = checks::environments_for(self.team, &run).await;
         let job = {
             let _one = self.team.git.lock().await;
-            tasks::blocking(move || job::job(&team, &envelope, &run)).await??
+            tasks::blocking(move || job::job(&team, &envelope, &run, environments)).await??
         };
         let job = worker::pack(&*self.team.transport, serde_json::to_string(&job)?).await?;
         self.blobs.push(job.clone());

@@ -31,6 +31,8 @@ pub(super) enum EffectError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Look(#[from] LookError),
+    #[error("{0}")]
+    Worktree(String),
     #[error("the request has no commit to go on from")]
     NoCandidate,
     #[error("the request is gone")]

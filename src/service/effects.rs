@@ -23,12 +23,13 @@ use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
+use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
-    self, CommitRules, GitError, MergeOutcome, MessageParts, PlannedCommit, PlannedMerge, Rebased,
-    Worktree,
+    self, CommitRules, EnvironmentStore, GitError, MergeOutcome, MessageParts, PlannedCommit,
+    PlannedMerge, Rebased, Worktree,
 };
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
@@ -112,7 +113,12 @@ async fn perform(
         EffectKind::Checks { request_id, commit } => {
             begin(team, effect, &Value::Null).await?;
             let commit = commit.parse()?;
-            Ok(EffectOutcome::Checked(proofs::prove(team, request_id, commit, stop).await?))
+            match proofs::prove(team, request_id, commit, stop).await {
+                Err(EffectError::Git(GitError::PreparationAsked(question))) => {
+                    Ok(EffectOutcome::PreparationAsked(*question))
+                }
+                proven => Ok(EffectOutcome::Checked(proven?)),
+            }
         }
         EffectKind::Base { request_id, .. } => {
             begin(team, effect, &Value::Null).await?;
@@ -385,8 +391,11 @@ pub(super) async fn release(
     let mut folders: Vec<_> =
         Role::ALL.iter().map(|role| task::session_dir(team, *role, id)).collect();
     folders.extend(["checks", RUNS].map(|folder| state.join(folder).join(id.as_str())));
+    let environments = EnvironmentStore::at(&checks::environments(team.root()));
+    let has_landed = team.request(id).is_some_and(|it| it.status == RequestStatus::Committed);
     tasks::blocking(move || -> Result<(), EffectError> {
         project.release(&request, &root)?;
+        environments.settle(request.as_str(), has_landed)?;
         // Nobody's work waits for it.
         if let Err(error) = prompts::keep(&state, &request) {
             tracing::warn!(%request, %error, "what its agents were told is not kept");

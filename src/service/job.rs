@@ -12,7 +12,7 @@ use crate::domain::lifecycle::StepAccess;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::model_proxy::{ModelServers, Outside, server_of};
-use crate::worker::{JobProxy, JobSpec};
+use crate::worker::{JobEnvironments, JobProxy, JobSpec};
 
 /// Where an agent with a login of its own has to get to.
 const CODEX_HOSTS: [&str; 3] = ["chatgpt.com", "api.openai.com", "auth.openai.com"];
@@ -73,7 +73,12 @@ fn proxy(team: &Team, run: &Run, agent: &Agent) -> Option<JobProxy> {
 }
 
 /// The job of a generation of a run. Blocks: it reads git, and the records, for which the store has to have settled.
-pub(super) fn job(team: &Team, envelope: &Envelope, run: &Run) -> Result<JobSpec, TaskError> {
+pub(super) fn job(
+    team: &Team,
+    envelope: &Envelope,
+    run: &Run,
+    environments: JobEnvironments,
+) -> Result<JobSpec, TaskError> {
     let worktrees = team.worktrees();
     let worktree = task::tree_for(team, &run.request_id, run.step)?;
     let spec = task::spec(team, envelope, &worktree, run, team.run_dir(run))?;
@@ -91,6 +96,7 @@ pub(super) fn job(team: &Team, envelope: &Envelope, run: &Run) -> Result<JobSpec
         may_write,
         agent_kind: run.agent,
         model,
+        environments,
         proxy: proxy(team, run, &spec.agent),
         run: spec,
     })

@@ -42,7 +42,7 @@ mod task;
 mod team;
 mod tool;
 
-pub use checks::check_plan;
+pub use checks::{check_plan, environments};
 pub use control::{CallSubject, ControlError, Reply, call};
 pub use hub::HubError;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};

@@ -15,13 +15,13 @@ use super::checks::{self, check_plan};
 use super::effect_error::EffectError;
 use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
-use crate::domain::evidence::{BaseStanding, Evidence, Isolation};
+use crate::domain::evidence::{BaseStanding, Evidence, Isolation, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::test_report::TestOutcomes;
 use crate::domain::time::Timestamp;
-use crate::git::{self, CommitId, GitError, TreeId};
+use crate::git::{self, CheckPlan, CommitId, Consent, GitError, Project, TreeId, Whose};
 use crate::onboarding::open_project;
-use crate::platform::disk::{Disk as _, RealDisk};
+use crate::platform::disk::{Disk as _, FileLock, RealDisk};
 use crate::platform::files::{self, FileError};
 use crate::platform::{confinement, tasks};
 use crate::workspace::{self, ConfigError};
@@ -41,8 +41,11 @@ pub enum ProofError {
     /// There is nothing to run.
     #[error("no checks are configured in {}", .0.display())]
     NoChecks(PathBuf),
+    /// There is nothing to prepare.
+    #[error("nothing is configured under `prepare` in {}", .0.display())]
+    NothingToPrepare(PathBuf),
     /// Somebody else runs them.
-    #[error("another `teams checks run` is under way in {}", .0.display())]
+    #[error("another `teams checks run` or `teams prepare` is under way in {}", .0.display())]
     Busy(PathBuf),
     /// Blocking work broke off.
     #[error("the work broke off: {0}")]
@@ -58,6 +61,42 @@ pub struct ManualRun {
     pub logs: PathBuf,
 }
 
+/// What is needed to run checks by hand.
+struct Manual {
+    project: Project,
+    plan: CheckPlan,
+    commit: CommitId,
+    whose: Whose,
+    /// Where they run.
+    folder: PathBuf,
+    /// Held as long as they run.
+    _alone: Box<dyn FileLock>,
+}
+
+impl Manual {
+    async fn of(root: &Path, commit: Option<String>) -> Result<Manual, ProofError> {
+        let root = root.to_owned();
+        tasks::blocking(move || {
+            let workspace = workspace::load(&root)?;
+            let project = open_project(&workspace)?;
+            let trusted = project.head()?;
+            let commit = commit.map_or(Ok(trusted), |name| project.resolve(&name))?;
+            let folder = workspace.state_dir().join("checks");
+            files::create_dir_all(&folder)?;
+            let alone = RealDisk.lock(&folder.join("by-hand.lock"))?;
+            Ok(Manual {
+                project,
+                plan: check_plan(&root, &workspace.runtime, &workspace.environment),
+                commit,
+                whose: Whose { trusted, consent: Consent::Operator, apart: "by-hand".to_owned() },
+                folder,
+                _alone: alone.ok_or(ProofError::Busy(root))?,
+            })
+        })
+        .await?
+    }
+}
+
 /// Runs the checks at a commit, by default the tip of the branch, until `stop` is cancelled.
 ///
 /// # Errors
@@ -67,30 +106,38 @@ pub async fn by_hand(
     commit: Option<String>,
     stop: &CancellationToken,
 ) -> Result<ManualRun, ProofError> {
-    let from = root.to_owned();
-    let (workspace, project, commit) = tasks::blocking(move || {
-        let workspace = workspace::load(&from)?;
-        let project = open_project(&workspace)?;
-        let commit = match commit {
-            Some(name) => project.resolve(&name)?,
-            None => project.head()?,
-        };
-        Ok::<_, ProofError>((workspace, project, commit))
-    })
-    .await??;
-    if workspace.runtime.checks.is_empty() {
+    let manual = Manual::of(root, commit).await?;
+    if manual.plan.checks.is_empty() {
         return Err(ProofError::NoChecks(root.join(workspace::RUNTIME_FILE)));
     }
-    let folder = workspace.state_dir().join("checks");
-    files::create_dir_all(&folder)?;
-    let alone = RealDisk.lock(&folder.join("by-hand.lock"))?;
-    let _alone = alone.ok_or_else(|| ProofError::Busy(root.to_owned()))?;
-    let logs = folder.join("by-hand");
+    let logs = manual.folder.join("by-hand");
     files::create_dir_all(&logs)?;
-    let plan = check_plan(root, &workspace.runtime);
+    let Manual { project, plan, commit, whose, .. } = &manual;
     let confinement = confinement::find().await;
-    let evidence = git::checks::run(&project, commit, &plan, &confinement, &logs, stop).await?;
+    let evidence =
+        git::checks::run(project, *commit, plan, &confinement, &logs, whose, stop).await?;
     Ok(ManualRun { evidence, logs })
+}
+
+/// Prepares what checks at the tip of the branch need, anew where it is there already and `fresh` says so.
+///
+/// # Errors
+/// Where that fails, or nothing is configured.
+pub async fn prepare(
+    root: &Path,
+    fresh: bool,
+    stop: &CancellationToken,
+) -> Result<Vec<UsedEnvironment>, ProofError> {
+    let manual = Manual::of(root, None).await?;
+    if manual.plan.prepare.is_empty() {
+        return Err(ProofError::NothingToPrepare(root.join(workspace::RUNTIME_FILE)));
+    }
+    let Manual { project, plan, commit, whose, .. } = &manual;
+    let confinement = confinement::find().await;
+    if fresh {
+        git::checks::forget_environments(project, *commit, plan, &confinement).await?;
+    }
+    Ok(git::checks::prepare(project, *commit, plan, &confinement, whose, stop).await?)
 }
 
 /// Trees whose records are kept; the oldest go.
@@ -111,8 +158,15 @@ fn folder(state_dir: &Path) -> PathBuf {
     state_dir.join("proofs")
 }
 
-fn record_file(state_dir: &Path, tree: TreeId, digest: &str, isolation: Isolation) -> PathBuf {
-    let key = Sha256::digest(format!("{tree} {digest} {isolation:?}"));
+fn record_file(
+    state_dir: &Path,
+    tree: TreeId,
+    digest: &str,
+    isolation: Isolation,
+    environments: &[String],
+) -> PathBuf {
+    let environments = environments.join(" ");
+    let key = Sha256::digest(format!("{tree} {digest} {isolation:?} {environments}"));
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     folder(state_dir).join("trees").join(format!("{key}.json"))
 }
@@ -125,17 +179,18 @@ pub(super) async fn prove(
     commit: CommitId,
     stop: &CancellationToken,
 ) -> Result<Evidence, EffectError> {
-    let mut evidence = checks::run(team, id, commit, stop).await?;
     let base = base_of(team, id, commit)?;
+    let trusted = base.unwrap_or(commit);
+    let mut evidence = checks::run(team, id, commit, trusted, stop).await?;
     let is_red = evidence.has_failed();
     let records = match base {
         Some(base) if is_red => Some(look(team, id, base, stop).await?),
-        Some(base) => read(team, base, &evidence.checks_digest, evidence.isolation).await?,
+        Some(base) => read(team, base, &checks::in_force(team).await?, evidence.isolation).await?,
         None => None,
     };
     comparison::hold_against(&mut evidence, records.as_deref());
     if is_red && !evidence.is_red_before() {
-        let again = checks::run(team, id, commit, stop).await?;
+        let again = checks::run(team, id, commit, trusted, stop).await?;
         comparison::repeated(&mut evidence, &again);
         comparison::hold_against(&mut evidence, records.as_deref());
     }
@@ -178,12 +233,12 @@ async fn look(
     };
     let plan = checks::in_force(team).await?;
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
-    if let Some(records) = read(team, commit, &plan.digest, isolation).await? {
+    if let Some(records) = read(team, commit, &plan, isolation).await? {
         return Ok(records);
     }
-    let mut evidence = checks::run(team, id, commit, stop).await?;
+    let mut evidence = checks::run(team, id, commit, commit, stop).await?;
     if evidence.has_failed() {
-        let again = checks::run(team, id, commit, stop).await?;
+        let again = checks::run(team, id, commit, commit, stop).await?;
         comparison::repeated(&mut evidence, &again);
     }
     if evidence.is_green() || evidence.has_failed() {
@@ -197,14 +252,16 @@ async fn look(
 async fn read(
     team: &Arc<Team>,
     commit: CommitId,
-    digest: &str,
+    plan: &CheckPlan,
     isolation: Isolation,
 ) -> Result<Option<Vec<CheckRecord>>, EffectError> {
-    let (project, digest) = (team.project.clone(), digest.to_owned());
+    let environments =
+        git::checks::environment_keys(&team.project, commit, plan, isolation).await?;
+    let (project, digest) = (team.project.clone(), plan.digest.clone());
     let state_dir = team.workspace.state_dir();
     tasks::blocking(move || {
         let tree = project.tree_of(commit)?;
-        let file = record_file(&state_dir, tree, &digest, isolation);
+        let file = record_file(&state_dir, tree, &digest, isolation, &environments);
         let text = files::read_text_if_present(&file)?;
         // One that cannot be read is made anew.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
@@ -216,10 +273,12 @@ async fn read(
 async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result<(), EffectError> {
     let project = team.project.clone();
     let (digest, isolation) = (evidence.checks_digest.clone(), evidence.isolation);
+    let environments: Vec<_> = evidence.environments.iter().map(|it| it.key.clone()).collect();
     let records: Vec<CheckRecord> = evidence.checks.iter().map(CheckRecord::of).collect();
     let state_dir = team.workspace.state_dir();
     tasks::blocking(move || {
-        let file = record_file(&state_dir, project.tree_of(commit)?, &digest, isolation);
+        let tree = project.tree_of(commit)?;
+        let file = record_file(&state_dir, tree, &digest, isolation, &environments);
         let trees = folder(&state_dir).join("trees");
         files::create_dir_all(&trees)?;
         files::write_atomic(&file, serde_json::to_vec(&records)?)?;

@@ -174,6 +174,8 @@ fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
             root.join("shared_workspace/attachments"),
         ],
         tools: team.workspace.runtime.sandbox.readable.clone(),
+        project: None,
+        prepared: BTreeMap::new(),
         proxy: None,
         pinned: {
             let set = &team.workspace.runtime.sandbox.project_settings;

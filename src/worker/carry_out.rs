@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::job::JobSpec;
 use super::messages::{MessageError, pack, remove, unpack};
-use super::run_agent::{AgentEnd, RunAgent, RunAgentError};
+use super::run_agent::{AgentEnd, RunAgent};
+use super::run_error::RunAgentError;
 use super::spool::{KeptJob, Spool, SpoolError};
 use super::worker::{RunWords, Worker};
 use crate::agents::{self, Mailbox, PersonMessage, Words};

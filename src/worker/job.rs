@@ -41,8 +41,20 @@ pub struct JobSpec {
     pub model: String,
     /// What the agent's driver needs.
     pub run: RunSpec,
+    /// What was prepared for the commit that the worktree grew from.
+    #[serde(default)]
+    pub environments: JobEnvironments,
     /// What the agent's way out leads to; none for one that needs no way out.
     pub proxy: Option<JobProxy>,
+}
+
+/// Prepared environments that a run is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobEnvironments {
+    /// Where they are kept.
+    pub store: PathBuf,
+    /// Their keys, in the order of the configuration.
+    pub keys: Vec<String>,
 }
 
 /// What the proxy of a run leads to.

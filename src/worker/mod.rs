@@ -4,16 +4,18 @@
 mod carry_out;
 mod job;
 mod messages;
+mod project_view;
 mod rate_limits;
 mod refused_calls;
 mod run_agent;
+mod run_error;
 mod run_socket;
 mod serve;
 mod spool;
 #[expect(clippy::module_inception, reason = "the type that the module is named after")]
 mod worker;
 
-pub use job::{JobProxy, JobSpec, RUNS, run_folder};
+pub use job::{JobEnvironments, JobProxy, JobSpec, RUNS, run_folder};
 pub use messages::{HUB, LOCAL_WORKER, MessageError, decode, encode, pack, remove, unpack};
 pub use serve::serve;
 pub use worker::{Worker, WorkerParts};

@@ -7,6 +7,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::job::JobSpec;
+use super::project_view;
+use super::run_error::RunAgentError;
 use super::run_socket;
 use super::spool::Spool;
 use super::worker::Worker;
@@ -24,17 +26,6 @@ use crate::platform::{clock, tasks};
 /// What an agent is told that was ended with the team, and that remembers what it did.
 const CUT_OFF: &str = "You were cut off in the middle of this step, and it begins anew. What you had changed in the worktree \
 was put back: look at what is there before you go on.";
-
-/// Why a run could not be carried out. What an agent does wrong is an outcome instead.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RunAgentError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Agent(#[from] agents::RunError),
-    #[error("the work was cut off: {0}")]
-    Cut(#[from] tokio::task::JoinError),
-}
 
 /// What came of it.
 pub(super) enum AgentEnd {
@@ -72,7 +63,7 @@ impl RunAgent {
             return self.report(&worktree, completed(proxy, outcome)).await;
         }
         self.after_earlier_generations(&worktree).await?;
-        let outcome = self.work().await;
+        let outcome = self.work(&worktree).await?;
         self.report(&worktree, outcome).await
     }
 
@@ -106,7 +97,7 @@ impl RunAgent {
         Ok(())
     }
 
-    async fn work(&self) -> AgentOutcome {
+    async fn work(&self, worktree: &Worktree) -> Result<AgentOutcome, RunAgentError> {
         let JobSpec { run_id, run, .. } = &self.job;
         let (events, told) = mpsc::channel(rate_limits::EVENTS);
         let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
@@ -116,6 +107,7 @@ impl RunAgent {
         let proxy = self.open_proxy().await;
         let mut run =
             RunSpec { socket: socket.as_ref().map(|it| it.path().to_owned()), ..run.clone() };
+        project_view::show(&self.worker, &self.job, worktree, &mut run).await?;
         run.surroundings.proxy = proxy.as_ref().map(|proxy| proxy.address().clone());
         let limits = proxy.as_ref().map(ModelProxy::rate_limits);
         let parts = &self.worker.parts;
@@ -123,7 +115,7 @@ impl RunAgent {
             outcome = parts.driver.run(&run, &parts.contract, &watch) => outcome,
             never = rate_limits::follow(&self.worker, run_id, limits, told) => match never {},
         };
-        completed(proxy, outcome)
+        Ok(completed(proxy, outcome))
     }
 
     /// Opens the way of the agent to its model; again where an earlier start had opened it. A run without one has no

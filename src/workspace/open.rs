@@ -86,10 +86,13 @@ pub fn read_runtime(root: &Path) -> Result<RuntimeConfig, ConfigError> {
 /// SHA-256 of what the outcome of checks depends on beside the commit.
 #[must_use]
 pub fn checks_digest(runtime: &RuntimeConfig) -> String {
-    let RuntimeConfig { checks, carry, allow_unisolated_checks, sandbox, .. } = runtime;
+    let RuntimeConfig { checks, carry, prepare, allow_unisolated_checks, sandbox, .. } = runtime;
     let all = (checks, carry, allow_unisolated_checks, &sandbox.readable);
     // Words, numbers and lists can always be written as JSON.
-    let text = serde_json::to_vec(&all).unwrap_or_default();
+    let mut text = serde_json::to_vec(&all).unwrap_or_default();
+    if !prepare.is_empty() {
+        text.extend(serde_json::to_vec(prepare).unwrap_or_default());
+    }
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

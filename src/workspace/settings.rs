@@ -22,18 +22,21 @@ pub enum Setting {
     Word(String),
     /// A list of words.
     List(Vec<String>),
-    /// Entries of `checks`.
-    Checks(Vec<CheckEntry>),
+    /// Entries of `checks` or of `prepare`.
+    Commands(Vec<CommandEntry>),
 }
 
-/// An entry of `checks`, as far as a command writes one.
+/// An entry of `checks` or of `prepare`, as far as a command writes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CheckEntry {
+pub struct CommandEntry {
     /// Its name.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// What decides about what is prepared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// One of the two files.
@@ -203,7 +206,7 @@ fn set(text: &str, key: &str, value: &Setting) -> Option<String> {
     match value {
         Setting::Word(word) => edit::set_scalar(text, &words, word),
         Setting::List(list) => edit::set_list(text, &words, list),
-        Setting::Checks(checks) => {
+        Setting::Commands(checks) => {
             edit::set_entries(text, key, &serde_yaml::to_value(checks).ok()?)
         }
     }
@@ -225,8 +228,8 @@ fn value_of(text: &str, key: &str) -> Option<Setting> {
     }
     if let Value::Sequence(items) = found {
         let words = items.iter().map(word).collect::<Option<Vec<_>>>().map(Setting::List);
-        let checks = || serde_yaml::from_value(found.clone()).ok().map(Setting::Checks);
-        return words.or_else(checks);
+        let commands = || serde_yaml::from_value(found.clone()).ok().map(Setting::Commands);
+        return words.or_else(commands);
     }
     word(found).map(Setting::Word)
 }
@@ -287,8 +290,12 @@ mod tests {
         let root = folder.path();
         init(root, &Options::default()).unwrap();
         let command = ["sh", "-c", "a: b # c", "1"].map(str::to_owned).to_vec();
-        let entry = |name: &str| CheckEntry { name: name.to_owned(), command: command.clone() };
-        let checks = Setting::Checks(vec![entry("tests"), entry("more")]);
+        let entry = |name: &str| CommandEntry {
+            name: name.to_owned(),
+            command: command.clone(),
+            files: Vec::new(),
+        };
+        let checks = Setting::Commands(vec![entry("tests"), entry("more")]);
         let settings = [("checks", checks)];
         let change = plan(root, ConfigFile::Runtime, &settings, None).unwrap().unwrap();
         change.write(root).unwrap();

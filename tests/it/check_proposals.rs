@@ -73,8 +73,14 @@ fn only_what_manifests_show_is_proposed() {
     shows(&[("go.mod", "module x\n")], &[]);
     shows(&[("go.mod", "module x\n"), ("a/b_test.go", "package a\n")], &["go test -v ./..."]);
     shows(&[("pom.xml", "<project/>"), ("src/main/A.java", "")], &[]);
-    shows(&[("pom.xml", "<project/>"), ("core/src/test/A.java", "")], &["mvn --batch-mode test"]);
-    shows(&[("build.gradle.kts", ""), ("src/test/kotlin/A.kt", "")], &["gradle --no-daemon test"]);
+    shows(
+        &[("pom.xml", "<project/>"), ("core/src/test/A.java", "")],
+        &["mvn --batch-mode --offline test"],
+    );
+    shows(
+        &[("build.gradle.kts", ""), ("src/test/kotlin/A.kt", "")],
+        &["gradle --no-daemon --offline test"],
+    );
     shows(&[("CMakeLists.txt", "# enable_testing()\nproject(x)\n")], &[]);
     shows(
         &[("CMakeLists.txt", "project(x)\n  Enable_Testing ()\n")],
@@ -93,6 +99,66 @@ fn only_what_manifests_show_is_proposed() {
     shows(&[("justfile", "test := \"x\"\nbuild:\n  test\n")], &[]);
     // A Makefile beside a manifest that says more runs the same.
     shows(&[("Makefile", "test:\n\tnpm test\n"), ("package.json", NPM)], &["npm test"]);
+}
+
+/// What is proposed to be prepared for a project of these files: the command, and what decides about it.
+#[track_caller]
+fn prepares(files: &[(&str, &str)], expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let found = propose(&Project::open(&project(folder.path(), files), "").unwrap()).unwrap();
+    let line = |it: &teams::onboarding::proposals::ProposedCommand| {
+        format!("{} [{}]", it.entry.command.join(" "), it.entry.files.join(", "))
+    };
+    let found: Vec<String> = found.prepare.iter().map(line).collect();
+    assert_eq!(found.join("; "), expected, "{files:?}");
+}
+
+#[test]
+fn lock_files_show_what_is_prepared() {
+    let package = ("Cargo.toml", "[package]\nname = \"x\"\n");
+    prepares(&[package, ("Cargo.lock", "[[package]]\nname = \"x\"\n")], "");
+    prepares(
+        &[package, ("Cargo.lock", "[[package]]\nname = \"y\"\nsource = \"registry\"\n")],
+        "cargo fetch --locked [Cargo.lock, Cargo.toml]",
+    );
+    let test = ("tests/test_a.py", "def test_a(): pass\n");
+    let pyproject = ("pyproject.toml", "[project]\nname = \"x\"\n");
+    prepares(&[pyproject, test, ("uv.lock", "")], "uv sync --locked [uv.lock, pyproject.toml]");
+    prepares(
+        &[("pyproject.toml", "[tool.poetry]\n"), test, ("poetry.lock", "")],
+        "poetry install --no-interaction [poetry.lock, pyproject.toml]",
+    );
+    let ignored = (".gitignore", ".venv/\nnode_modules/\n");
+    prepares(&[test, ("requirements.txt", "pytest\n")], "");
+    prepares(
+        &[test, ignored, ("requirements-dev.txt", ""), ("requirements.txt", "pytest\n")],
+        "sh -c python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt -r requirements.txt \
+         [requirements-dev.txt, requirements.txt]",
+    );
+    let npm = ("package.json", NPM);
+    prepares(&[npm], "");
+    prepares(&[npm, ("package-lock.json", "")], "npm ci [package-lock.json, package.json]");
+    prepares(
+        &[npm, ("pnpm-lock.yaml", "")],
+        "pnpm install --frozen-lockfile [pnpm-lock.yaml, package.json]",
+    );
+    prepares(&[npm, ("yarn.lock", "")], "yarn install --frozen-lockfile [yarn.lock, package.json]");
+    let berry = r#"{"packageManager": "yarn@4.1.0", "scripts": {"test": "jest"}}"#;
+    prepares(
+        &[("package.json", berry), ("yarn.lock", "")],
+        "yarn install --immutable [yarn.lock, package.json]",
+    );
+    let go = [("go.mod", "module x\n"), ("a_test.go", "package x\n"), ("go.sum", "")];
+    prepares(&go, "go mod download [go.sum, go.mod]");
+    prepares(
+        &[("pom.xml", "<project/>"), ("core/pom.xml", ""), ("core/src/test/A.java", "")],
+        "mvn --batch-mode -Dmaven.test.failure.ignore test [core/pom.xml, pom.xml]",
+    );
+    prepares(
+        &[("build.gradle", ""), ("gradle/libs.versions.toml", ""), ("src/test/A.java", "")],
+        "gradle --no-daemon --continue testClasses [build.gradle, gradle/libs.versions.toml]",
+    );
+    prepares(&[("CMakeLists.txt", "enable_testing()\n")], "");
 }
 
 #[test]

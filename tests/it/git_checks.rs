@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use teams::domain::config::CheckNetwork;
 use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence};
-use teams::git::checks::{CheckPlan, CheckSpec, run};
+use teams::git::checks::{CheckPlan, CheckSpec, Whose, run};
 use teams::platform::confinement::{self, Confinement};
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,8 @@ pub(crate) fn shell(name: &str, script: &str) -> CheckSpec {
 pub(crate) fn plan(checks: &[CheckSpec]) -> CheckPlan {
     CheckPlan {
         checks: checks.to_vec(),
+        prepare: Vec::new(),
+        environments: PathBuf::new(),
         carry: Vec::new(),
         tools: None,
         hidden: Vec::new(),
@@ -59,7 +61,8 @@ pub(crate) async fn checked_by(
     let commit = candidate.commit.parse().unwrap();
     let (scratch, stop) = (repo.root.join("scratch"), CancellationToken::new());
     let plan = &CheckPlan { trees: repo.root.with_file_name("trees"), ..plan.clone() };
-    let evidence = run(&repo.project(), commit, plan, confinement, &scratch, &stop).await?;
+    let whose = Whose::trusting(commit);
+    let evidence = run(&repo.project(), commit, plan, confinement, &scratch, &whose, &stop).await?;
     assert_eq!(evidence.commit, candidate.commit);
     assert_eq!(evidence.checks_digest, "the digest");
     Ok(evidence)

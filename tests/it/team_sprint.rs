@@ -153,6 +153,8 @@ async fn six_commits(house: &House, sprint: &Sprint) {
     };
     let plan = git::CheckPlan {
         checks: vec![check],
+        prepare: Vec::new(),
+        environments: house.root().join(".teams_runtime/environments"),
         carry: Vec::new(),
         tools: None,
         hidden: Vec::new(),
@@ -176,6 +178,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
             &plan,
             &confinement,
             &scratch,
+            &git::Whose::trusting(commit),
             &CancellationToken::new(),
         )
         .await

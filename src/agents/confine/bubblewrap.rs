@@ -13,31 +13,49 @@ pub(super) fn arguments(mounts: &SandboxMounts, own: &Path) -> (Vec<OpenedMount>
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut all = bubblewrap::base(Network::Own);
     let mut opened = Vec::new();
-    for (path, show) in mounts.seen(own) {
+    let mut places: Vec<_> = mounts
+        .seen(own)
+        .into_iter()
+        .map(|(path, show)| (mounts.place(&path), path, show))
+        .collect();
+    places.sort();
+    for (place, path, show) in places {
         let word = match show {
             Show::Read => "--ro-bind",
             Show::Write => "--bind",
+            // The project's own place is the worktree's.
+            Show::EmptyFolder | Show::EmptyFile
+                if mounts.project.as_ref().is_some_and(|project| path == project.path) =>
+            {
+                continue;
+            }
             Show::EmptyFolder => {
-                all.extend(["--tmpfs".to_owned(), text(&path)]);
+                all.extend(["--tmpfs".to_owned(), text(&place)]);
                 continue;
             }
             Show::EmptyFile => {
-                all.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), text(&path)]);
+                all.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), text(&place)]);
                 continue;
             }
         };
-        match mounts.within(&path) {
-            Some((folder, below)) => {
+        match (mounts.instead(&path), mounts.within(&path)) {
+            (Some(instead), _) => all.extend([word.to_owned(), text(instead), text(&place)]),
+            (None, Some((folder, below))) => {
                 let writable = show == Show::Write;
-                let mount =
-                    OpenedMount { folder: folder.to_owned(), below: below.to_owned(), writable };
+                let (folder, below) = (folder.to_owned(), below.to_owned());
+                let mount = OpenedMount { folder, below, place, writable };
                 all.extend(mount.arguments(opened.len()));
                 opened.push(mount);
             }
-            None => all.extend([word.to_owned(), text(&path), text(&path)]),
+            (None, None) => all.extend([word.to_owned(), text(&path), text(&place)]),
         }
     }
     all.extend(["--remount-ro".to_owned(), "/".to_owned()]);
-    all.extend(["--chdir".to_owned(), text(&mounts.cwd), "--".to_owned(), text(own)]);
+    all.extend([
+        "--chdir".to_owned(),
+        text(&mounts.place(&mounts.cwd)),
+        "--".to_owned(),
+        text(own),
+    ]);
     (opened, all)
 }

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use crate::agents::sandbox::PROXY_PORT;
 use crate::platform::confinement::Confinement;
 use crate::platform::landlock::Rules;
-use crate::platform::{files, places, spawn};
+use crate::platform::{files, layers, places, spawn};
 
 mod bubblewrap;
 mod mounts;
 
+pub(crate) use mounts::REPOSITORY;
 pub(super) use mounts::{SandboxMounts, around};
 
 /// A program with its arguments.
@@ -44,6 +45,11 @@ pub(super) fn within(
             args.extend(crate::platform::inside::arguments(proxy, None, true));
             args.push(program);
             args.extend(launch.args);
+            let layers = mounts.project.as_ref().and_then(|project| project.layers.clone());
+            if let Some(layers) = layers {
+                let own = own.to_string_lossy().into_owned();
+                args = layers::arguments(&[layers]).into_iter().chain([own]).chain(args).collect();
+            }
             Launch { program: own, args, holds_inside: true }
         }
         Confinement::Landlock(..) => {

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::places::{self, SYSTEM, SYSTEM_SECRETS};
-use crate::agents::run::RunSpec;
+use crate::agents::run::{ProjectView, RunSpec};
 use crate::agents::sandbox::WriteAccess;
 use crate::platform::beneath::Folder;
 use crate::platform::files;
 use crate::platform::landlock::{Below, Rules};
 
+/// Where the repository is seen whose own place is that of the worktree's link.
+pub(crate) const REPOSITORY: &str = "/run/teams/repository";
+
 /// How a path is seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Show {
     /// For reading and running.
     Read,
@@ -31,6 +34,9 @@ pub(crate) struct SandboxMounts {
     /// Folders in which agents write: whatever lies below one could be a link by now, and is opened from there.
     written: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
+    /// The worktree as it is seen, where that is at another place.
+    pub(super) project: Option<ProjectView>,
+    repository: Option<PathBuf>,
     /// The socket of the team's proxy.
     pub(super) proxy: Option<PathBuf>,
     /// Its port, where the agent has no network of its own.
@@ -54,6 +60,8 @@ pub(crate) fn around(
         at: BTreeMap::new(),
         written: own.into_iter().chain(spec.surroundings.shared.clone()).chain(documents).collect(),
         cwd: spec.worktree.clone(),
+        project: spec.surroundings.project.clone(),
+        repository: spec.surroundings.repository.clone(),
         proxy: spec.surroundings.proxy.as_ref().map(|proxy| proxy.socket.clone()),
         port: spec.surroundings.proxy.as_ref().and_then(|proxy| proxy.port),
     };
@@ -81,6 +89,8 @@ pub(crate) fn around(
     let installed = programs.iter().flat_map(|program| places::installation(program));
     mounts.show(Show::Read, installed.filter(apart));
     mounts.show(Show::Read, spec.surroundings.readable.iter().cloned());
+    let prepared = spec.surroundings.project.iter().flat_map(|project| &project.readable);
+    mounts.show(Show::Read, prepared.cloned());
     let kept = keeps.iter().filter(|path| !path.starts_with(&spec.session_dir));
     // What its worktree's link says may be the agent's word, and says nothing here.
     mounts.show(Show::Read, spec.surroundings.repository.clone());
@@ -126,6 +136,28 @@ impl SandboxMounts {
                 self.at.insert(path, show);
             }
         }
+    }
+
+    /// Where a path is seen.
+    pub(super) fn place(&self, path: &Path) -> PathBuf {
+        let Some(project) = &self.project else { return path.to_owned() };
+        if let Ok(below) = path.strip_prefix(&self.cwd) {
+            // Joined with nothing it would end with a slash.
+            let is_top = below.as_os_str().is_empty();
+            return if is_top { project.path.clone() } else { project.path.join(below) };
+        }
+        if self.repository.as_deref() == Some(path) { REPOSITORY.into() } else { path.to_owned() }
+    }
+
+    /// What is mounted for a path, where that is something else.
+    pub(super) fn instead(&self, path: &Path) -> Option<&Path> {
+        let project = self.project.as_ref()?;
+        if path == self.cwd {
+            return project.layers.as_ref().map(|layers| layers.merged.as_path());
+        }
+        path.strip_prefix(&self.cwd)
+            .is_ok_and(|below| below == Path::new(".git"))
+            .then_some(&project.git_link)
     }
 
     /// The outermost folder in which agents write that a path lies below, and where it lies below that.

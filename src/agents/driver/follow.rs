@@ -131,7 +131,7 @@ fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, purpose: TurnPurpo
         Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
     };
     TurnStart {
-        worktree: spec.worktree.clone(),
+        worktree: spec.worktree_seen().to_owned(),
         access: access(spec, purpose).clone(),
         prompt: input.to_owned(),
         resume: resume.map(str::to_owned),

@@ -73,6 +73,7 @@ pub(super) fn launch(
     let confined = launching.walled() || spec.agent.sandbox() == Sandbox::Off;
     if launching.walled() {
         env.extend(tools_environment());
+        env.extend(spec.surroundings.prepared.clone());
     }
     let pinned = project_settings::are_pinned(&spec.worktree, &spec.surroundings.pinned);
     let proxy = spec.surroundings.proxy.as_ref();
@@ -92,7 +93,7 @@ pub(super) fn launch(
             let args = codex::arguments(
                 config,
                 &codex::Turn {
-                    worktree: &spec.worktree,
+                    worktree: spec.worktree_seen(),
                     access,
                     schema: &schema,
                     charter: &spec.task.charter,
@@ -114,7 +115,8 @@ pub(super) fn launch(
             env.extend(config.environment(&spec.session_dir, confined, proxy));
             let turn = claude::Turn {
                 access,
-                worktree: &spec.worktree,
+                worktree: spec.worktree_seen(),
+                has_servers: files::exists(&spec.worktree.join(claude::SERVERS)),
                 schema: launching.schema,
                 charter: &spec.task.charter,
                 resume: launching.resume,

@@ -362,7 +362,7 @@ fn lay_out(spec: &RunSpec, schema_of: SchemaOf) -> Result<(String, Value), RunEr
     let schema = schema_of(spec.task.role, spec.task.step, spec.task.work.duty);
     let prompt = prompt::assemble(&PromptInput {
         task: &spec.task,
-        worktree: &spec.worktree.to_string_lossy(),
+        worktree: &spec.worktree_seen().to_string_lossy(),
         schema: &schema,
         budget: spec.limits.prompt_bytes,
         templates: &spec.templates,

@@ -12,7 +12,7 @@ use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
 use crate::domain::record::RUNTIME;
 use crate::domain::request::Request;
-use crate::git::{self, CommitId, Project};
+use crate::git::{self, CommitId, Project, Whose};
 use crate::local_guild::GuildInfo;
 use crate::platform::{confinement, files};
 use crate::store;
@@ -130,11 +130,13 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
 
 pub(super) async fn checks(home: &Home, commit: CommitId) -> Result<Evidence, Failure> {
     let workspace = workspace::load(&home.workspace())?;
-    let plan = crate::service::check_plan(&workspace.root, &workspace.runtime);
+    let plan =
+        crate::service::check_plan(&workspace.root, &workspace.runtime, &workspace.environment);
     let project = Project::open(&home.project(), BRANCH).map_err(broken)?;
     files::create_dir_all(&home.scratch())?;
     let (scratch, stop) = (home.scratch(), CancellationToken::new());
     let confinement = confinement::find().await;
-    let evidence = git::checks::run(&project, commit, &plan, &confinement, &scratch, &stop);
+    let whose = Whose::trusting(commit);
+    let evidence = git::checks::run(&project, commit, &plan, &confinement, &scratch, &whose, &stop);
     evidence.await.map_err(broken)
 }

@@ -20,7 +20,8 @@ pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
     Action, ActionMode, Check, CheckNetwork, Commits, Gates, Ingress, IngressMode, Named,
-    OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Signing, Sprint,
+    OverlapPolicy, People, Prepare, Project, ResearchDefaults, RuntimeConfig, Seconds, Signing,
+    Sprint,
 };
 pub use values::{
     Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, FilterName, IntervalMinutes,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::limits::{self, LimitsConfig};
 use super::values::{
     Argv, BranchName, CarriedFolder, CommitEmail, CommitName, CutoffTime, EnvName, FilterName,
-    IntervalMinutes, JunitReport, OutsidePath, Positive, TrailerName, TrailerText, Zone,
-    names_a_secret,
+    IntervalMinutes, JunitReport, OutsidePath, Positive, ProjectPath, TrailerName, TrailerText,
+    Zone, names_a_secret,
 };
 use super::{AgentsConfig, ModelServer, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
 use crate::domain::budget::{Budgets, PriceTable};
@@ -80,6 +80,9 @@ pub struct RuntimeConfig {
     /// Whether the checks are run at the base before a request begins, once a tree.
     #[serde(default = "yes")]
     pub prove_base: bool,
+    /// What is made once for each state of a project's dependencies, and given to checks and agents.
+    #[serde(default)]
+    pub prepare: Vec<Prepare>,
     /// Folders of the person's checkout that git ignores and that checks may read: dependencies.
     #[serde(default)]
     pub carry: Vec<CarriedFolder>,
@@ -388,6 +391,12 @@ pub enum CheckNetwork {
     Host,
 }
 
+impl CheckNetwork {
+    const fn host() -> Self {
+        Self::Host
+    }
+}
+
 /// One entry of `checks:`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -424,6 +433,37 @@ fn one_megabyte() -> Positive {
     Positive::new(1_024)
 }
 
+/// One entry of `prepare:`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    /// Its name, for people.
+    pub name: String,
+    /// The command, run at the top of a clean checkout.
+    pub command: Argv,
+    /// The files and folders of the project that decide what it makes: lock files and manifests.
+    pub files: Vec<ProjectPath>,
+    /// Seconds until it is ended.
+    #[serde(default = "half_an_hour")]
+    pub timeout_seconds: Positive,
+    /// Which network it has.
+    #[serde(default = "CheckNetwork::host")]
+    pub network: CheckNetwork,
+    /// Added to its environment. No secrets.
+    #[serde(default)]
+    pub env: BTreeMap<EnvName, String>,
+    /// Variables of the team's environment or of its `.env` that it alone is given: keys of private registries.
+    #[serde(default)]
+    pub secrets: BTreeSet<EnvName>,
+    /// What it may read beside the system, the tools and its tree.
+    #[serde(default)]
+    pub read: Vec<OutsidePath>,
+}
+
+fn half_an_hour() -> Positive {
+    Positive::new(1_800)
+}
+
 /// `people:`. Nobody may do anything until named here; the owner may do everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -450,6 +490,8 @@ pub struct Gates {
     pub red_base: Option<Stance>,
     /// A commit that touches what agents or checks run by.
     pub guarded_commit: Option<Stance>,
+    /// Preparing the dependencies of a change that alters what `prepare` depends on.
+    pub prepare: Option<Stance>,
     /// Any other commit.
     pub commit: Option<Stance>,
     /// A registered action.
@@ -469,6 +511,7 @@ impl Gates {
             unproven_commit: self.unproven_commit.unwrap_or(usual.unproven_commit),
             red_base: self.red_base.unwrap_or(usual.red_base),
             guarded_commit: self.guarded_commit.unwrap_or(usual.guarded_commit),
+            prepare: self.prepare.unwrap_or(usual.prepare),
             commit: self.commit.unwrap_or(usual.commit),
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),
@@ -525,6 +568,26 @@ impl RuntimeConfig {
                 let message = "is named like a secret, and whatever a change holds could read it";
                 return Err(Problem::at(&key, message)
                     .hint("let the check do without it, or give it a value made up for tests under another name"));
+            }
+        }
+        let mut prepared = BTreeSet::new();
+        for (index, prepare) in self.prepare.iter().enumerate() {
+            let key = format!("prepare.{index}");
+            if prepare.name.trim().is_empty() {
+                return Err(Problem::at(&format!("{key}.name"), "is empty"));
+            }
+            if !prepared.insert(prepare.name.as_str()) {
+                let message = format!("another entry is called {:?} already", prepare.name);
+                return Err(Problem::at(&format!("{key}.name"), message));
+            }
+            if prepare.files.is_empty() {
+                return Err(Problem::at(&format!("{key}.files"), "is empty")
+                    .hint("name the lock file and the manifest that decide what it makes, such as uv.lock"));
+            }
+            if let Some(name) = prepare.env.keys().find(|name| names_a_secret(name.as_str())) {
+                let message = "is named like a secret";
+                return Err(Problem::at(&format!("{key}.env.{name}"), message)
+                    .hint("put its value into the team's .env, and its name under `secrets`"));
             }
         }
         for (index, folder) in self.carry.iter().enumerate() {

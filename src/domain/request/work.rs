@@ -8,6 +8,7 @@ use super::spent::Spent;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::ids::{GateId, OperationId, RunId};
+use crate::domain::preparation::PreparationQuestion;
 use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -34,6 +35,12 @@ pub struct RequestWork {
     pub candidate: Option<Candidate>,
     /// What the runtime saw when it checked the candidate.
     pub evidence: Option<Evidence>,
+    /// The digest of the preparation that a person, or the configuration, has allowed for its change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<String>,
+    /// What a person is asked about it, while that is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation_asked: Option<PreparationQuestion>,
     /// Since when it stands in the queue to the branch; none where it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landing_since: Option<Timestamp>,

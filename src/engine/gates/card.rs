@@ -105,6 +105,7 @@ pub(super) const fn may_be_asked_about(kind: GateKind) -> bool {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
         | GateKind::RedBase
+        | GateKind::Prepare
         | GateKind::Commit
         | GateKind::Action => true,
         GateKind::Budget => false,
@@ -138,6 +139,17 @@ fn card(
         (GateKind::Budget, _) => {
             values["budget"] = on_card(request);
             "gate.budget"
+        }
+        (GateKind::Prepare, candidate) => {
+            if let Some(question) = &request.work.preparation_asked {
+                values["commit"] = json!(candidate.map(|it| say::short(&it.commit)));
+                values["files"] = json!(question.files);
+                values["commands"] = json!(question.commands);
+                values["network"] = json!(question.has_network);
+                values["secrets"] = json!(question.secrets);
+                values["diff"] = json!(candidate.map(|it| it.excerpt.as_str()));
+            }
+            "gate.prepare"
         }
         (
             GateKind::UnprovenCommit

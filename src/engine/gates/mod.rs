@@ -20,6 +20,7 @@ use crate::engine::{landing, progress};
 pub(in crate::engine) mod action;
 pub(in crate::engine) mod card;
 pub(in crate::engine) mod commit;
+pub(in crate::engine) mod preparation;
 pub(in crate::engine) mod spending;
 pub(in crate::engine) mod stance;
 
@@ -105,6 +106,12 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownConten
             .candidate
             .as_ref()
             .is_some_and(|it| it.commit == gate.commit && it.tree == gate.artifact),
+        GateKind::Prepare => {
+            let asked = request.work.preparation_asked.as_ref();
+            let commit = request.work.candidate.as_ref().map(|it| it.commit.as_str());
+            commit == Some(gate.commit.as_str())
+                && asked.is_some_and(|it| it.digest == gate.artifact)
+        }
         GateKind::Action => {
             let waiting = &request.params.action_at_gate;
             waiting.as_ref().is_some_and(|it| digest(&it.command) == gate.artifact)
@@ -166,6 +173,7 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
         | GateKind::Commit => {
             landing::join(turn, id);
         }
+        GateKind::Prepare => preparation::granted(turn, id),
         GateKind::Action => {
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());
             if let Some(ActionAtGate { name, command }) = waiting {
@@ -181,6 +189,7 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
         | GateKind::RedBase
+        | GateKind::Prepare
         | GateKind::Commit => {
             stay_on_side_branch(turn, id, why);
         }

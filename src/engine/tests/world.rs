@@ -846,6 +846,7 @@ pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Eviden
         isolation: Isolation::Bubblewrap,
         checks_digest: String::new(),
         tree_ms: 0,
+        environments: Vec::new(),
     }
 }
 

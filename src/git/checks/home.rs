@@ -59,5 +59,7 @@ fn cargo_home(real: &Path, made: &Path) -> Result<()> {
 }
 
 fn link(target: &Path, link: &Path) -> Result<()> {
-    if files::exists(target) { Ok(files::symlink(target, link)?) } else { Ok(()) }
+    // What a preparation left there is the same, or more.
+    let is_there = files::symlink_metadata(link).is_ok();
+    if files::exists(target) && !is_there { Ok(files::symlink(target, link)?) } else { Ok(()) }
 }

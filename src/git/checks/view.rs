@@ -11,10 +11,11 @@ use crate::domain::evidence::Isolation;
 use crate::git::{GitError, Project, Result};
 use crate::platform::bubblewrap::{self, Network};
 use crate::platform::landlock::{self, Rules};
+use crate::platform::layers::Layers;
 use crate::platform::{files, places, spawn};
 
 /// Where checks see what has no place of its own on the machine.
-const OWN: &str = "/run/teams";
+pub(super) const OWN: &str = "/run/teams";
 
 /// A folder that checks may write: where it lies, and where they see it.
 #[derive(Debug, Clone)]
@@ -34,6 +35,10 @@ pub(super) struct Layout {
     pub(super) tmp: Folder,
     /// `/var/tmp`, where it is theirs alone.
     pub(super) var_tmp: PathBuf,
+    /// Where downloads are kept, for what prepares checks.
+    pub(super) cache: Option<Folder>,
+    /// Of these folders checks see more than what lies there: what was prepared, in layers below.
+    pub(super) layers: Vec<Layers>,
 }
 
 impl Layout {
@@ -54,7 +59,15 @@ impl Layout {
             home: at("home", home_seen(project)),
             tmp: at("tmp", PathBuf::from("/tmp")),
             var_tmp: root.join("var-tmp"),
+            cache: None,
+            layers: Vec::new(),
         }
+    }
+
+    /// What is mounted for a folder that checks may write.
+    fn shown<'a>(&'a self, lies: &'a Path) -> &'a Path {
+        let is_upper = |one: &&Layers| one.upper.as_ref().is_some_and(|upper| upper.folder == lies);
+        self.layers.iter().find(is_upper).map_or(lies, |one| &one.merged)
     }
 
     /// Where checks find the project's object folders.
@@ -131,6 +144,9 @@ impl View {
         view.write(&layout.home);
         view.write(&layout.tmp);
         view.write(&layout.tree);
+        if let Some(cache) = &layout.cache {
+            view.write(cache);
+        }
         for one in carried {
             let seen = if layout.isolation.is_isolated() {
                 layout.tree.seen.join(&one.path)
@@ -244,7 +260,9 @@ impl View {
             let path = text(path);
             match mount {
                 Mount::Read(lies) => all.extend(["--ro-bind".to_owned(), text(lies), path]),
-                Mount::Write(lies) => all.extend(["--bind".to_owned(), text(lies), path]),
+                Mount::Write(lies) => {
+                    all.extend(["--bind".to_owned(), text(self.layout.shown(lies)), path]);
+                }
                 Mount::EmptyFolder => all.extend(["--tmpfs".to_owned(), path]),
                 Mount::EmptyFile => {
                     all.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), path]);

@@ -98,6 +98,7 @@ pub(super) fn settings(team: &Team) -> Value {
             "gates": {
                 "unproven": gates.unproven_commit, "guarded": gates.guarded_commit,
                 "red_base": gates.red_base,
+                "prepare": gates.prepare,
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
             "language": policy.language,

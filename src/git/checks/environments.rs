@@ -1,0 +1,263 @@
+//! Where prepared environments are kept: a folder each, named after the digest of all that decides about it.
+//!
+//! One is never changed once it is there. What a change asked for that has not landed stays apart, in a folder of its
+//! request, and nothing else is given it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::whose::Whose;
+use crate::domain::time::Timestamp;
+use crate::git::{GitError, Result};
+use crate::platform::{clock, files, ids};
+
+const RECORD: &str = "environment.json";
+const FILES: &str = "files";
+const HOME: &str = "home";
+const APART: &str = "apart";
+const CACHE: &str = "cache";
+/// How the name of a folder begins that is not whole.
+const PART: &str = ".part-";
+
+/// Environments that are kept, and the bytes that they may have together; beyond, the one goes that was used longest
+/// ago.
+const KEPT: usize = 12;
+const KEPT_BYTES: u64 = 20_000_000_000;
+/// What was used within this time may be in use: no run takes longer.
+const IN_USE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is known of an environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentRecord {
+    /// The name of its entry in the configuration.
+    pub name: String,
+    /// The command that made it.
+    pub command: Vec<String>,
+    /// The commit in whose files it was run.
+    pub commit: String,
+    /// When it was ready.
+    pub made_at: Timestamp,
+    /// How long that took, in milliseconds.
+    pub duration_ms: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// What it left in the project's folder beside the files of the commit: the outermost paths.
+    pub made: Vec<PathBuf>,
+}
+
+/// A prepared environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedEnvironment {
+    /// The digest of all that decides about it.
+    pub(super) key: String,
+    /// What is known of it.
+    pub(super) record: EnvironmentRecord,
+    /// Whether it was made just now.
+    pub(super) is_new: bool,
+    folder: PathBuf,
+}
+
+impl PreparedEnvironment {
+    /// What it has in the project's folder.
+    #[must_use]
+    pub fn files(&self) -> PathBuf {
+        self.folder.join(FILES)
+    }
+
+    /// What it has in the home.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.folder.join(HOME)
+    }
+}
+
+/// An environment as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptEnvironment {
+    /// Where it lies.
+    folder: PathBuf,
+    /// What is known of it.
+    pub record: EnvironmentRecord,
+    /// When it was used last.
+    pub used_at: SystemTime,
+    /// The request whose change asked for it and has not landed.
+    pub apart: Option<String>,
+}
+
+/// The folder with all of them.
+#[derive(Debug, Clone)]
+pub struct EnvironmentStore(PathBuf);
+
+impl EnvironmentStore {
+    /// The store in a folder.
+    #[must_use]
+    pub fn at(folder: &Path) -> EnvironmentStore {
+        EnvironmentStore(folder.to_owned())
+    }
+
+    /// The environment of a key that somebody may be given, noted as used.
+    pub(super) fn find(&self, key: &str, whose: &Whose) -> Result<Option<PreparedEnvironment>> {
+        match self.shared(key)? {
+            Some(found) => Ok(Some(found)),
+            None => self.noted(key, self.apart(whose).join(key)),
+        }
+    }
+
+    /// An environment that is everybody's.
+    pub(super) fn shared(&self, key: &str) -> Result<Option<PreparedEnvironment>> {
+        self.noted(key, self.0.join(key))
+    }
+
+    fn noted(&self, key: &str, folder: PathBuf) -> Result<Option<PreparedEnvironment>> {
+        let Some(record) = read(&folder)? else { return Ok(None) };
+        files::set_modified(&folder.join(RECORD), clock::now().into())?;
+        Ok(Some(PreparedEnvironment { key: key.to_owned(), record, is_new: false, folder }))
+    }
+
+    /// A new folder to prepare one in; to be removed by whoever asked for it.
+    pub(super) fn begin(&self) -> Result<PathBuf> {
+        let part = self.0.join(format!("{PART}{}", ids::uuid_v7()));
+        files::create_dir_all(&part.join(CACHE))?;
+        Ok(part)
+    }
+
+    /// The cache of packages: the one of all, or, in the folder of what a change asks for, one that ends with it.
+    pub(super) fn cache(&self, part: &Path, is_apart: bool) -> Result<PathBuf> {
+        let cache = if is_apart { part.join(CACHE) } else { self.0.join(CACHE) };
+        files::create_dir_all(&cache)?;
+        Ok(cache)
+    }
+
+    /// Where the result is put together within such a folder.
+    pub(super) fn result(part: &Path) -> (PathBuf, PathBuf) {
+        let made = part.join("made");
+        (made.join(FILES), made.join(HOME))
+    }
+
+    /// Makes what was put together in `part` the environment of a key, whole or not at all.
+    pub(super) fn keep(
+        &self,
+        part: &Path,
+        key: &str,
+        record: EnvironmentRecord,
+        apart: Option<&Whose>,
+    ) -> Result<PreparedEnvironment> {
+        let made = part.join("made");
+        let text = serde_json::to_vec_pretty(&record)
+            .map_err(|error| GitError::Interrupted { reason: error.to_string() })?;
+        files::write(&made.join(RECORD), text)?;
+        files::sync_filesystem(&made)?;
+        let above = apart.map_or_else(|| self.0.clone(), |whose| self.apart(whose));
+        files::create_dir_all(&above)?;
+        let folder = above.join(key);
+        if let Err(error) = files::rename(&made, &folder)
+            // Another process may have been quicker.
+            && read(&folder)?.is_none()
+        {
+            return Err(error.into());
+        }
+        self.trim()?;
+        Ok(PreparedEnvironment { key: key.to_owned(), record, is_new: true, folder })
+    }
+
+    fn apart(&self, whose: &Whose) -> PathBuf {
+        self.0.join(APART).join(&whose.apart)
+    }
+
+    /// What a request's change asked for is for all once it has landed; else nobody needs it any more.
+    ///
+    /// # Errors
+    /// Where the disk does.
+    pub fn settle(&self, request: &str, has_landed: bool) -> Result<()> {
+        let apart = self.0.join(APART).join(request);
+        if has_landed {
+            for folder in files::folders(&apart)? {
+                let Some(key) = folder.file_name() else { continue };
+                if read(&self.0.join(key))?.is_none() {
+                    files::rename(&folder, &self.0.join(key))?;
+                }
+            }
+        }
+        Ok(files::remove_dir_all_forced(&apart)?)
+    }
+
+    /// All of them, the ones used last first.
+    ///
+    /// # Errors
+    /// Where the disk does.
+    pub fn list(&self) -> Result<Vec<KeptEnvironment>> {
+        let mut found = Vec::new();
+        let name = |path: &Path| path.file_name().map(|it| it.to_string_lossy().into_owned());
+        let mut folders: Vec<_> =
+            files::folders(&self.0)?.into_iter().map(|it| (it, None)).collect();
+        for request in files::folders(&self.0.join(APART))? {
+            let apart = name(&request);
+            folders.extend(files::folders(&request)?.into_iter().map(|it| (it, apart.clone())));
+        }
+        for (folder, apart) in folders {
+            let Some(record) = read(&folder)? else { continue };
+            let used = files::metadata(&folder.join(RECORD))?.modified();
+            let used_at = used.unwrap_or(SystemTime::UNIX_EPOCH);
+            found.push(KeptEnvironment { folder, record, used_at, apart });
+        }
+        found.sort_by_key(|one| std::cmp::Reverse(one.used_at));
+        Ok(found)
+    }
+
+    /// Forgets the environment of a key, so that it is made anew.
+    pub(super) fn forget(&self, key: &str) -> Result<()> {
+        remove(&self.0, &self.0.join(key))
+    }
+
+    fn trim(&self) -> Result<()> {
+        let now = SystemTime::from(clock::now());
+        let is_old = |path: &Path| {
+            let used = files::metadata(path).ok().and_then(|meta| meta.modified().ok());
+            used.and_then(|used| now.duration_since(used).ok()).is_some_and(|age| age > IN_USE)
+        };
+        for folder in files::folders(&self.0)? {
+            // What a crash left half done.
+            let is_part =
+                folder.file_name().is_some_and(|it| it.to_string_lossy().starts_with(PART));
+            if is_part && is_old(&folder) {
+                files::remove_dir_all_forced(&folder)?;
+            }
+        }
+        let mut bytes = 0_u64;
+        for (number, kept) in self.list()?.into_iter().enumerate() {
+            bytes = bytes.saturating_add(kept.record.bytes);
+            if (number >= KEPT || bytes > KEPT_BYTES) && is_old(&kept.folder.join(RECORD)) {
+                remove(&self.0, &kept.folder)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// First under another name, so that nobody finds it half removed.
+fn remove(store: &Path, folder: &Path) -> Result<()> {
+    let gone = store.join(format!("{PART}{}", ids::uuid_v7()));
+    match files::rename(folder, &gone) {
+        Ok(()) => Ok(files::remove_dir_all_forced(&gone)?),
+        Err(error) if error.is_missing() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The record of a whole environment.
+fn read(folder: &Path) -> Result<Option<EnvironmentRecord>> {
+    let text = files::read_text_if_present(&folder.join(RECORD))?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Bytes of the files in a folder.
+pub(super) fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0_u64;
+    for path in files::list(folder)? {
+        let meta = files::symlink_metadata(&path)?;
+        bytes = bytes.saturating_add(if meta.is_dir() { size(&path)? } else { meta.len() });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,41 @@
+//! The times of files beside what was built of others.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::environments::PreparedEnvironment;
+use crate::git::{CommitId, Project, Result, content};
+use crate::platform::{clock, files};
+
+/// Makes every file of a tree that differs from the tree in which an environment was made younger than what was made
+/// there: builders compare times, and would take what they built of the older file for what the newer one gives.
+pub(super) fn touch(
+    project: &Project,
+    environment: &PreparedEnvironment,
+    commit: CommitId,
+    dir: &Path,
+) -> Result<()> {
+    let repository = project.repository()?;
+    let tree = repository.find_commit(commit.0)?.tree()?;
+    let before = environment.record.commit.parse::<CommitId>()?;
+    let differs = match repository.find_commit(before.0).and_then(|it| it.tree()) {
+        Ok(before) => content::paths_between(&repository, &before, &tree)?.1,
+        // What it was made of is not known any more.
+        Err(_) => content::paths(&tree)?,
+    };
+    // Some compare whole seconds.
+    let made = SystemTime::UNIX_EPOCH
+        + Duration::from_millis(u64::try_from(environment.record.made_at.millis()).unwrap_or(0));
+    let after = made + Duration::from_secs(1);
+    for path in differs {
+        let path = dir.join(path);
+        let Ok(meta) = files::symlink_metadata(&path) else { continue };
+        if !meta.is_dir() && meta.modified().is_ok_and(|at| at <= after) {
+            files::set_modified(
+                &path,
+                SystemTime::from(clock::now()).max(after + Duration::from_secs(1)),
+            )?;
+        }
+    }
+    Ok(())
+}
