@@ -269,6 +269,14 @@ impl Evidence {
         red.peek().is_some() && red.all(CheckRun::is_red_before)
     }
 
+    /// Whether all that fails failed at the base by the same names of tests. Without names it may fail for another
+    /// reason than before.
+    #[must_use]
+    pub fn is_red_by_name(&self) -> bool {
+        let mut red = self.checks.iter().filter(|it| it.verdict != CheckVerdict::Passed);
+        red.all(|it| it.compared.as_ref().is_some_and(|compared| compared.by_test))
+    }
+
     /// What is said of all checks together beside the base: what `part` picks.
     #[must_use]
     pub fn compared(&self, part: impl Fn(&Comparison) -> &TestNames) -> TestNames {

@@ -43,6 +43,9 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         r"^Tests: +(?:(?P<failed>\d+) failed, )?(?:\d+ (?:skipped|todo), )*(?:(?P<passed>\d+) passed, )?\d+ total",
         // vitest
         r"^\s+Tests +(?:(?P<failed>\d+) failed(?: \| )?)?(?:(?P<passed>\d+) passed)?.*\(\d+\)\s*$",
+        // mocha: a line each
+        r"^  (?P<passed>\d+) passing \(\d+(?:ms|s|m)\)\s*$",
+        r"^  (?P<failed>\d+) failing\s*$",
         // a plain sum
         r"^\s*(?P<passed>\d+) (?:tests? )?passed[,;]? (?:and )?(?P<failed>\d+) (?:tests? )?failed\.?\s*$",
         // runners that say in words that there was nothing

@@ -70,6 +70,18 @@ pub fn make_way(layers: &[Layers]) -> Result<(), FileError> {
     Ok(())
 }
 
+/// Lets what lies below a folder show through again at a path: whoever removed a folder there and made it anew hid it,
+/// and the kernel remembers that with the folder.
+pub fn show_through(upper: &Path, path: &Path) {
+    for above in path.ancestors().skip(1) {
+        // Mostly there is no such note.
+        let _ = rustix::fs::lremovexattr(upper.join(above), OPAQUE);
+    }
+}
+
+/// The kernel's note that a folder hides what lies below it.
+const OPAQUE: &str = "user.overlay.opaque";
+
 /// Whether the kernel lets us do so with files in `folder`, by trying it.
 pub async fn work_in(folder: &Path) -> bool {
     let trial = folder.join(format!("layers-{}", ids::random_hex(8)));

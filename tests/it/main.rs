@@ -54,6 +54,7 @@ mod phrases;
 mod prepared;
 mod project_settings;
 mod publish;
+mod real_packages;
 mod rehearsal_sprint;
 mod sandbox;
 mod scenarios;

@@ -86,7 +86,7 @@ fn is_green(evidence: &Evidence) {
 
 /// Fills `deps/` in the project and a folder of the home, and notes in the cache how often that was done.
 const FILL: &str = "mkdir -p deps ~/lib; cp deps.lock deps/lib; cp deps.lock ~/lib/lib; \
-                    echo once >> $UV_CACHE_DIR.log; cp $UV_CACHE_DIR.log deps/times; ln -s lib deps/link";
+                    mkdir src/made; echo made > src/made/by; echo once >> $UV_CACHE_DIR.log; cp $UV_CACHE_DIR.log deps/times; ln -s lib deps/link";
 
 #[tokio::test]
 async fn what_is_prepared_is_made_once_for_what_decides_about_it_and_private_to_each_run() {
@@ -94,13 +94,13 @@ async fn what_is_prepared_is_made_once_for_what_decides_about_it_and_private_to_
     let checks = [
         shell(
             "in the tree",
-            "grep -q one deps/link && grep -q one ~/lib/lib && test -s deps/times",
-        ),
-        shell(
-            "written to",
-            "echo two > deps/lib; rm deps/times; rm -r ~/lib; mkdir deps/more; test ! -e ~/lib",
+            "grep -q made src/made/by && test -e src/app.py && grep -q one deps/link && grep -q one ~/lib/lib && test -s deps/times",
         ),
         shell("git knows nothing of it", "git status --porcelain | grep . && exit 1; true"),
+        shell(
+            "written to",
+            "echo two > deps/lib; rm deps/times; rm -r src ~/lib; mkdir src; test ! -e src/made; mkdir deps/more; test ! -e ~/lib",
+        ),
     ];
     let fill = prepare("deps", FILL, &["deps.lock"]);
     let mut at = Prepared::new(repo, &[fill], &checks).await;

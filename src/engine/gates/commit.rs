@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{card, stance};
-use crate::domain::evidence::Proof;
+use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::request::RequestStatus;
@@ -16,7 +16,9 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
     else {
         return;
     };
-    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proof);
+    let evidence = turn.request(id).and_then(|request| request.work.evidence.as_ref());
+    let by_name = evidence.is_some_and(Evidence::is_red_by_name);
+    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proof, by_name);
     let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
     match stance {
         Stance::Allow => landing::join(turn, id),

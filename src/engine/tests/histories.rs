@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::world::{Move, World, crash, evidence, good, good_effect, policy, press, result};
+use super::world::{
+    Move, World, crash, evidence, good, good_effect, policy, press, question, result,
+};
 use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
@@ -105,6 +107,14 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
         EffectKind::Commit { .. } if dice.roll(6) == 0 => EffectOutcome::NothingChanged,
         EffectKind::Commit { .. } if dice.roll(12) == 0 => {
             EffectOutcome::Unsolved { paths: vec!["a.py".to_owned()] }
+        }
+        EffectKind::Checks { request_id, .. } if dice.roll(8) == 0 => {
+            let question = question(if dice.roll(2) == 0 { "one" } else { "two" });
+            // What was agreed to is not asked again.
+            match world.request(request_id).work.preparation {
+                Some(agreed) if agreed == question.digest => good_effect(&kind, &fresh),
+                Some(_) | None => EffectOutcome::PreparationAsked(question),
+            }
         }
         EffectKind::Checks { commit, .. } => {
             let verdict = *dice.pick(&[

@@ -26,6 +26,7 @@ use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
+use crate::domain::preparation::PreparationQuestion;
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::result::{
@@ -822,6 +823,17 @@ pub(in crate::engine) fn candidate(commit: &str) -> Candidate {
         removed_lines: 0,
         tree: format!("tree of {commit}"),
         excerpt: String::new(),
+    }
+}
+
+/// What is asked before the dependencies of a change are prepared.
+pub(super) fn question(digest: &str) -> PreparationQuestion {
+    PreparationQuestion {
+        digest: digest.to_owned(),
+        files: vec!["a.lock".to_owned()],
+        commands: vec!["prepare it".to_owned()],
+        has_network: true,
+        secrets: Vec::new(),
     }
 }
 

@@ -101,6 +101,9 @@ impl CheckFolders {
         };
         for environment in environments {
             times::touch(&self.project, environment, commit, &layout.tree.lies)?;
+            for path in &environment.record.made {
+                layers::show_through(&layout.tree.lies, path);
+            }
             if !is_layered {
                 layers::copy(&environment.files(), &layout.tree.lies)?;
                 layers::copy(&environment.home(), &layout.home.lies)?;

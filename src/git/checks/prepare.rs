@@ -518,6 +518,7 @@ pub fn lend(
             // What git does not ignore may be part of the change.
             if project.is_ignored_folder(path)? && !is_behind_link(&dir, path) {
                 files::remove_any(&dir.join(path))?;
+                layers::show_through(&dir, path);
             }
         }
         touch(project, &environment, worktree.base(), &dir)?;

@@ -1,6 +1,8 @@
 //! An agent that means harm, in a whole team at work: everything that it tries fails, is reported, and leaves
 //! everything else as it was.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use teams::domain::request::RequestStatus;
 
@@ -112,7 +114,12 @@ async fn tries_everything(wall: Wall) {
     assert_eq!(scene.kept(), kept, "something changed");
     assert_eq!(scene.references(), references);
     let marks = files(scene.house.beside("").as_path());
-    let marks: Vec<_> = marks.iter().filter(|it| it.ends_with("hostile-mark")).collect();
+    // At the project's own path an agent sees its worktree: what it writes there is its change, and waits with it.
+    let state = scene.house.root().join(".teams_runtime");
+    let own = [state.join("worktrees").join(request.request_id.as_str()), state.join("trees")];
+    let elsewhere = |path: &&PathBuf| !own.iter().any(|folder| path.starts_with(folder));
+    let marks = marks.iter().filter(|it| it.ends_with("hostile-mark")).filter(elsewhere);
+    let marks: Vec<_> = marks.collect();
     assert!(marks.is_empty(), "{marks:?}");
     assert!(scene.house.commits().is_empty());
     let state = scene.house.state().unwrap();
