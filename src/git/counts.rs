@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn sums_of_common_runners() {
-        let table: [(&str, Option<(u64, u64)>); 24] = [
+        let table: [(&str, Option<(u64, u64)>); 26] = [
             (
                 "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored;",
                 Some((7, 1)),
@@ -243,6 +243,8 @@ mod tests {
             ),
             ("      Tests  1 failed | 4 passed (5)", Some((4, 1))),
             ("      Tests  5 passed (5)", Some((5, 0))),
+            ("  3 passing (22ms)\n  1 failing\n", Some((3, 1))),
+            ("  0 passing (1ms)\n", Some((0, 0))),
             ("4 passed, 2 failed", Some((4, 2))),
             ("compiled 3 files in 2s\nall fine", None),
         ];
