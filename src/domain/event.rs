@@ -7,7 +7,7 @@ use crate::domain::actor::Actor;
 use crate::domain::effect::EffectOutcome;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::{
-    BootId, CallId, ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RunId,
+    BootId, CallId, ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId,
 };
 use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::OutgoingOutcome;
@@ -126,6 +126,13 @@ pub enum Event {
         effect_id: EffectId,
         /// What reconciling will need.
         pre_state: Value,
+    },
+    /// The work on a request cannot go on before there is room on a disk; whoever does it tries again by itself.
+    DiskFull {
+        /// The request.
+        request_id: RequestId,
+        /// A path on that disk.
+        path: String,
     },
     /// An effect is done.
     EffectFinished {

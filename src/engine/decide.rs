@@ -72,6 +72,7 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::EffectStarting { effect_id, pre_state } => {
             effects::starting(&mut turn, &effect_id, pre_state)
         }
+        Event::DiskFull { request_id, path } => effects::disk_full(&mut turn, &request_id, &path),
         Event::EffectFinished { effect_id, outcome } => {
             effects::finished(&mut turn, &effect_id, *outcome)
         }

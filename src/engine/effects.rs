@@ -11,6 +11,7 @@ use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::evidence::BaseStanding;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
+use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
 use crate::domain::request::RequestStatus;
 
@@ -32,6 +33,16 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
     }
     let state = EffectState::Started { at: turn.now, pre_state };
     turn.save(Effect { state, attempts: effect.attempts + 1, ..Effect::clone(&effect) });
+    Answer::Accepted
+}
+
+/// Somebody waits for room on a disk; whoever waits for the request reads so.
+pub(super) fn disk_full(turn: &mut Turn<'_>, id: &RequestId, path: &str) -> Answer {
+    if turn.request(id).is_none_or(|request| request.status.is_terminal()) {
+        return Answer::Ignored("the request has ended");
+    }
+    let values = json!({ "path": path });
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.disk_full", values);
     Answer::Accepted
 }
 

@@ -11,6 +11,7 @@ use super::busy::Busy;
 use super::checks;
 use super::effect_error::EffectError;
 use super::effects;
+use super::full_disk::Waiting;
 use super::job;
 use super::run_calls::RunCalls;
 use super::run_inboxes::WorkerNotice;
@@ -156,7 +157,20 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
     let run_id = match earlier {
         Some(run_id) => run_id,
         None => {
-            let tree = if open { Some(tree_before(team, envelope).await?) } else { None };
+            let mut waiting = Waiting::default();
+            let tree = loop {
+                if !open {
+                    break None;
+                }
+                match tree_before(team, envelope).await {
+                    Ok(tree) => break Some(tree),
+                    Err(error)
+                        if waiting
+                            .was_for_room(team, Some(request_id), &error, &team.closing)
+                            .await => {}
+                    Err(error) => return Err(error),
+                }
+            };
             let run = new_run(team, envelope, tree)?;
             let run_id = run.run_id.clone();
             if team.insist(Event::RunStarting(run)).await? != Answer::Accepted {
@@ -324,11 +338,15 @@ impl Following<'_> {
         only_end: bool,
     ) -> Result<Follow, DispatchError> {
         let given = run.controls.last().map_or(0, |control| control.number);
-        let job = if only_end {
-            None
-        } else {
+        let mut waiting = Waiting::default();
+        let job = loop {
+            if only_end {
+                break None;
+            }
+            let (team, id) = (self.team, Some(&run.request_id));
             match self.job(run).await {
-                Ok(job) => Some(job),
+                Ok(job) => break Some(job),
+                Err(error) if waiting.was_for_room(team, id, &error, &team.closing).await => {}
                 Err(error) => return self.failed(run, side, error.to_string()).await,
             }
         };

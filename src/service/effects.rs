@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::busy::Busy;
 use super::checks;
 use super::effect_error::EffectError;
+use super::full_disk::Waiting;
 use super::prompts;
 use super::proofs;
 use super::sprint_effects;
@@ -67,7 +68,7 @@ pub(super) async fn execute(team: Arc<Team>) {
             let _mark = mark;
             // It is there before the effect is durably begun: whatever ends its request later finds it.
             let stop = team.signals.stop_of_effect(&effect.effect_id);
-            let outcome = match perform(&team, &effect, &stop.token).await {
+            let outcome = match carried_out(&team, effect.clone(), &stop.token).await {
                 Ok(outcome) => Some(outcome),
                 Err(EffectError::Unwanted | EffectError::Hub(_)) => None,
                 Err(trouble) => {
@@ -94,6 +95,30 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
     let EffectKind::Release { request_id } = &effect.kind else { return true };
     !state.runs.values().any(|run| run.request_id == *request_id)
         && !state.effects.values().any(|other| other.kind.change_of() == Some(request_id))
+}
+
+/// Carries an effect out, as often as a disk turns out to be full.
+async fn carried_out(
+    team: &Arc<Team>,
+    mut effect: Arc<Effect>,
+    stop: &CancellationToken,
+) -> Result<EffectOutcome, EffectError> {
+    let mut waiting = Waiting::default();
+    loop {
+        let trouble = match perform(team, &effect, stop).await {
+            Err(trouble) => trouble,
+            done @ Ok(_) => return done,
+        };
+        // What an action did before it met that is not known.
+        let is_repeatable = !matches!(effect.kind, EffectKind::Action { .. });
+        let request = effect.kind.request_id();
+        if !is_repeatable || !waiting.was_for_room(team, request, &trouble, stop).await {
+            return Err(trouble);
+        }
+        // With what the try before has noted.
+        let now = team.hub.read(|state| state.effects.get(&effect.effect_id).cloned());
+        effect = now.ok_or(EffectError::Unwanted)?;
+    }
 }
 
 async fn perform(

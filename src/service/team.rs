@@ -31,7 +31,7 @@ use crate::worker::{self, RUNS};
 use crate::workspace::Workspace;
 
 /// How long a full disk is left alone before the next try.
-const FOR_SPACE: std::time::Duration = std::time::Duration::from_secs(5);
+pub(super) const FOR_SPACE: std::time::Duration = std::time::Duration::from_secs(5);
 /// Agents that may work at the same time.
 const PARALLEL_RUNS: usize = 2;
 

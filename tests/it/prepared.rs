@@ -502,3 +502,30 @@ async fn agents_see_the_project_at_its_own_path_with_what_was_prepared_and_can_r
     assert_eq!(std::fs::read_to_string(lib).unwrap(), "parser 1.0\n");
     house.close().await;
 }
+
+#[tokio::test]
+async fn secrets_of_registries_reach_the_preparation_alone_and_are_masked() {
+    const KEY: &str = "canary-registry-key-7f31c09a";
+    let script = json!(format!(
+        "test \"$REGISTRY_KEY\" = {KEY} || exit 9; mkdir -p deps; echo ok > deps/lib; test -e good && exit; \
+         echo key $REGISTRY_KEY >&2; exit 3"
+    ));
+    let checks = json!("env | grep -q canary && exit 1; test -e deps/lib && echo 1 passed");
+    let more = format!(
+        "prepare: [{{name: packages, command: [sh, -c, {script}], files: [deps.lock, good], network: off, \
+         secrets: [REGISTRY_KEY]}}]\n"
+    );
+    let checks = format!("[{{name: deps, command: [sh, -c, {checks}]}}]");
+    let mut house = House::built(Plan { checks, more, ..Plan::default() }).await;
+    std::fs::write(house.root().join(".env"), format!("REGISTRY_KEY={KEY}\n")).unwrap();
+    house.commit_by_hand("deps.lock", "parser 1.0\n", "A dependency");
+    house.start();
+    let (code, _, error) = house.teams(&["prepare"]).await;
+    assert_eq!(code, 1);
+    assert!(error.contains("exit code 3") && error.contains("key "), "{error}");
+    assert!(!error.contains(KEY), "{error}");
+    house.commit_by_hand("good", "", "Now it works");
+    let (code, said, error) = house.teams(&["checks", "run"]).await;
+    assert_eq!(code, 0, "{said}{error}");
+    house.close().await;
+}

@@ -254,3 +254,35 @@ async fn a_team_whose_workspace_is_removed_stops_and_says_so() {
     assert_eq!(told, 1, "{said}");
     assert!(house.commits().is_empty());
 }
+
+/// A team in whose file system `folder` is a disk of its own with room for `size`; words in `more` make it larger.
+fn on_a_small_disk(house: &mut House, folder: &str, size: &str, more: &std::path::Path) {
+    rustix::fs::mkfifoat(rustix::fs::CWD, more, 0o600.into()).unwrap();
+    let folder = house.root().join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = "mount -t tmpfs -o size=$1 small \"$0\" || exit 1; more=$2; \
+                  (read size < \"$more\"; mount -o remount,size=$size \"$0\") & shift 2; exec \"$@\"";
+    let own = ["unshare", "-Um", "--map-current-user", "--keep-caps", "sh", "-c", script];
+    let mut starter: Vec<String> = own.map(str::to_owned).into();
+    starter.extend([folder.to_str().unwrap(), size, more.to_str().unwrap()].map(str::to_owned));
+    house.started_by(&starter);
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_with_its_path_and_the_work_goes_on_when_there_is_room() {
+    for folder in ["worktrees", "checks"] {
+        let mut house = House::built(Plan::default()).await;
+        let large: String = (0..200_000).map(|number| format!("{number:x}")).collect();
+        house.commit_by_hand("large.txt", &large, "Something large");
+        let more = house.beside("more");
+        on_a_small_disk(&mut house, &format!(".teams_runtime/{folder}"), "256k", &more);
+        house.start();
+        let asked = house.ask(EDIT).await;
+        let told = house.reads(&asked, "no room left on the disk").await;
+        assert!(words(&told).contains(&format!(".teams_runtime/{folder}")), "{}", words(&told));
+        assert!(house.commits().len() == 1 && !words(&told).contains("needs"));
+        tokio::task::spawn_blocking(move || std::fs::write(more, "64m\n").unwrap()).await.unwrap();
+        house.becomes(&asked, RequestStatus::Committed).await;
+        house.close().await;
+    }
+}

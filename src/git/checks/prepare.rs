@@ -21,7 +21,6 @@ use super::plan::{CheckPlan, CheckSpec, PrepareSpec};
 use super::times::touch;
 use super::view::{Folder, OWN};
 use super::whose::{Consent, Whose};
-
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::Isolation;
 use crate::domain::preparation::PreparationQuestion;
@@ -198,7 +197,12 @@ pub(super) async fn ready(
     }
     // Who comes second finds what the first one made.
     static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let _one = ONE.lock().await;
+    let _one = tokio::select! {
+        one = ONE.lock() => one,
+        () = stop.cancelled() => {
+            return Err(GitError::Interrupted { reason: "the checks were stopped".to_owned() });
+        }
+    };
     let isolation = command::isolation(plan, confinement)?;
     let store = EnvironmentStore::at(&plan.environments);
     let mut found = Vec::new();
