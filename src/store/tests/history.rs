@@ -172,6 +172,9 @@ fn people_and_the_team_read_what_was_packed() {
     store.append(vec![done, event(1, "a"), event(1, "b")]).wait().unwrap();
     let gone = Change::Remove(RecordId::Request(id.clone()));
     store.append(vec![gone]).wait().unwrap();
+    // What is old shows by the files.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.settled()).unwrap();
     let now = Timestamp::from_millis(crate::platform::clock::now().timestamp_millis());
     let soon = now.plus_seconds(3_600);
     let rules = Retention { ended_before: soon, ..rules() };
