@@ -28,6 +28,7 @@ mod local_guild;
 mod mcp;
 mod output;
 mod plain;
+mod plan;
 mod prepare;
 mod prompt;
 mod records;
@@ -90,6 +91,9 @@ enum Command {
     Sprint(sprint::Command),
     #[command(subcommand)]
     Backlog(backlog::Command),
+    /// What is to be delivered: read from a file, checked, shown
+    #[command(subcommand)]
+    Plan(plan::Command),
     #[command(subcommand)]
     Outbox(command::Outbox),
     /// The steps of a request, and where each outcome leads
@@ -191,6 +195,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Cost => command::say_call(&cli.global, Question::Cost),
         Command::Health => command::say_call(&cli.global, Question::Health),
         Command::Settings => command::say_call(&cli.global, Question::Settings),
+        Command::Plan(command) => plan::run(&cli.global, &command),
         Command::Outbox(command) => command::outbox(&cli.global, &command),
         Command::Prompt(command) => prompt::run(&cli.global, &command),
         Command::Demo(args) => demo::run(&cli.global, &args),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::origin::Origin;
+use crate::domain::plan::PlanRef;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -102,6 +103,15 @@ pub struct BacklogItem {
     /// Items of which each has to be done before this one begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<BacklogId>,
+    /// What it stands for in a plan that a person brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanRef>,
+    /// Globs of the paths that it changes; none declared where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_paths: Vec<String>,
+    /// Globs of the paths that it leaves as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded_paths: Vec<String>,
     /// The sprint that planned it.
     #[serde(default, with = "blank_is_none")]
     pub planned_in_sprint_id: Option<SprintId>,
@@ -164,6 +174,9 @@ impl BacklogItem {
             milestone_title: String::new(),
             priority_rank: 0,
             depends_on: Vec::new(),
+            plan: None,
+            allowed_paths: Vec::new(),
+            excluded_paths: Vec::new(),
             planned_in_sprint_id: None,
             added_during_active_sprint: false,
             status: BacklogStatus::Pending,

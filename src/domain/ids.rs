@@ -117,6 +117,12 @@ text_id! {
     BacklogId;
     /// `todo-HHMMSS-<6 hex>`.
     TodoId;
+    /// A plan: the name of its file without the ending.
+    PlanId;
+    /// What the author of a plan calls an item: `US-001`.
+    PlanItemId;
+    /// What the author of a plan calls a requirement: `R-1`.
+    RequirementId;
 }
 
 impl RequestId {

@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
-use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, PlanId, RequestId};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Button;
+use crate::domain::plan::Plan;
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
@@ -161,6 +162,15 @@ pub enum Command {
     },
     /// Go on with the last sprint from where it stopped.
     SprintRestart,
+    /// Take in a plan that a person wrote, or a newer version of it.
+    PlanImport {
+        /// Which.
+        plan_id: PlanId,
+        /// What it says.
+        plan: Box<Plan>,
+        /// The first letters, at least seven, of the digest of the difference that the person has seen.
+        approve: Option<String>,
+    },
     /// Add, change or drop backlog items (`spec/teams.md` 4.3: a list, `{backlog_items: […]}`,
     /// `{backlog_item: …}` or one item).
     BacklogMerge {

@@ -28,6 +28,7 @@ pub mod modes;
 pub mod operation;
 pub mod origin;
 pub mod outgoing;
+pub mod plan;
 pub mod policy;
 pub mod preparation;
 pub mod record;

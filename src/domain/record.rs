@@ -18,6 +18,7 @@ use crate::domain::ids::{BacklogId, EffectId, OutgoingId, RequestId, RunId, Spri
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::outgoing::Outgoing;
+use crate::domain::plan::StoredPlan;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
@@ -225,6 +226,8 @@ records! {
     Session(Session),
     /// An item of the backlog.
     Backlog(BacklogItem),
+    /// A plan that a person brought.
+    Plan(StoredPlan),
     /// A sprint.
     Sprint(Sprint),
     /// When sprints begin.
@@ -385,6 +388,12 @@ impl Record for BacklogItem {
 
     fn is_open(&self) -> bool {
         self.status.is_active()
+    }
+}
+
+impl Record for StoredPlan {
+    fn path(&self) -> String {
+        format!("plans/{}.json", self.plan_id)
     }
 }
 

@@ -12,12 +12,13 @@ use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
-    BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, RequestId, RunId,
-    SprintId,
+    BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, PlanId, RequestId,
+    RunId, SprintId,
 };
 use crate::domain::lifecycle::{Lifecycle, Step, Subject};
 use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
+use crate::domain::plan::StoredPlan;
 use crate::domain::record::{AnyRecord, Record, RecordId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
@@ -61,6 +62,8 @@ pub struct State {
     pub rooms: BTreeMap<ChannelId, RequestId>,
     /// How many requests have ended, ever.
     pub ended_requests: u64,
+    /// Plans that people brought.
+    pub plans: BTreeMap<PlanId, Arc<StoredPlan>>,
     /// Backlog items that may still become work.
     pub backlog: BTreeMap<BacklogId, Arc<BacklogItem>>,
     /// Fingerprints of the most recent items that were done, dropped or carried on.
@@ -146,6 +149,7 @@ impl State {
                     }
                 }
             }
+            AnyRecord::Plan(it) => drop(self.plans.insert(it.plan_id.clone(), Arc::clone(it))),
             AnyRecord::Sprint(it) => {
                 self.sprint_ids.insert(it.sprint_id.clone());
                 if self.sprint_ids.len() > SPRINT_IDS_KEPT {
@@ -187,6 +191,7 @@ impl State {
             .chain(self.operations.values().cloned().map(AnyRecord::Operation))
             .chain(self.sessions.values().cloned().map(AnyRecord::Session))
             .chain(self.backlog.values().cloned().map(AnyRecord::Backlog))
+            .chain(self.plans.values().cloned().map(AnyRecord::Plan))
             .chain(self.sprints.values().cloned().map(AnyRecord::Sprint))
             .chain(self.lifecycles.values().cloned().map(AnyRecord::Lifecycle));
         let scheduler = (*self.scheduler != Scheduler::default()).then_some(&self.scheduler);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize, is_known};
 use super::decision::Answer;
 use super::gates::{self, ShownContent, Verdict};
+use super::plan::import;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
 use super::{followup, intake, outbox, routes, say, sprint};
@@ -81,6 +82,9 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::SprintStart { kickoff } => sprint::commands::start(turn, actor, *kickoff),
         Command::SprintStop { now } => sprint::commands::stop(turn, actor, now),
         Command::SprintRestart => sprint::commands::restart(turn, actor),
+        Command::PlanImport { plan_id, plan, approve } => {
+            import::import(turn, actor, &plan_id, *plan, approve.as_deref())
+        }
         Command::BacklogMerge { payload, source } => {
             sprint::commands::merge(turn, actor, &payload, source)
         }

@@ -8,6 +8,7 @@ pub mod contract;
 pub mod intent;
 pub mod lifecycle;
 pub mod parse;
+pub mod plan;
 pub mod standing;
 pub mod why;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
-use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::ids::{BacklogId, PlanId, SprintId};
+use crate::domain::plan::StoredPlan;
 use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::Sprint;
 
@@ -14,6 +15,7 @@ use crate::domain::sprint::Sprint;
 pub(super) struct Plans {
     pub(super) sprints: BTreeMap<SprintId, Arc<Sprint>>,
     pub(super) items: BTreeMap<BacklogId, Arc<BacklogItem>>,
+    pub(super) plans: BTreeMap<PlanId, Arc<StoredPlan>>,
     pub(super) scheduler: Option<Arc<Scheduler>>,
 }
 
@@ -21,12 +23,16 @@ impl Plans {
     /// The changes of this turn.
     pub(super) fn close(self, changes: &mut Vec<Change>) {
         changes.extend(self.items.into_values().map(Change::save));
+        changes.extend(self.plans.into_values().map(Change::save));
         changes.extend(self.sprints.into_values().map(Change::save));
         changes.extend(self.scheduler.map(Change::save));
     }
 
     /// Whether anything was changed.
     pub(super) fn is_touched(&self) -> bool {
-        !self.sprints.is_empty() || !self.items.is_empty() || self.scheduler.is_some()
+        !self.sprints.is_empty()
+            || !self.items.is_empty()
+            || !self.plans.is_empty()
+            || self.scheduler.is_some()
     }
 }

@@ -14,11 +14,12 @@ use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{
-    BacklogId, ChannelId, EffectId, IdSupply, MessageId, RequestId, SprintId,
+    BacklogId, ChannelId, EffectId, IdSupply, MessageId, PlanId, RequestId, SprintId,
 };
 use crate::domain::incoming::Message;
 use crate::domain::lifecycle::{Lifecycle, Step, StepName};
 use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
+use crate::domain::plan::StoredPlan;
 use crate::domain::policy::Policy;
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{EventKind, Request, RequestEvent};
@@ -481,6 +482,7 @@ fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
         | AnyRecord::Gate(_)
         | AnyRecord::Session(_)
         | AnyRecord::Backlog(_)
+        | AnyRecord::Plan(_)
         | AnyRecord::Sprint(_)
         | AnyRecord::Scheduler(_)
         | AnyRecord::Spending(_)
@@ -571,6 +573,16 @@ impl Turn<'_> {
             }
         }
         settled
+    }
+
+    /// A plan as it is now.
+    pub(super) fn stored_plan(&self, id: &PlanId) -> Option<&StoredPlan> {
+        self.plans.plans.get(id).or_else(|| self.before().plans.get(id)).map(Arc::as_ref)
+    }
+
+    /// The plan is now this.
+    pub(super) fn put_plan(&mut self, plan: StoredPlan) {
+        self.plans.plans.insert(plan.plan_id.clone(), Arc::new(plan));
     }
 
     /// The item is now this.

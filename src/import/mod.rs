@@ -1,3 +1,4 @@
-//! Readers of what other programs wrote, into our records.
+//! Readers of what others wrote, into our types: workspaces of the older runtime, and plans.
 
 pub mod older;
+pub mod plan;

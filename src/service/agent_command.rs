@@ -78,6 +78,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         Command::SprintStart { .. } => "sprint start",
         Command::SprintStop { .. } => "sprint stop",
         Command::SprintRestart => "sprint restart",
+        Command::PlanImport { .. } => "plan import",
     };
     let why = format!("`{name}` is for people; an agent cannot do it");
     Err(Refused::new(Refusal::Command, name, why))

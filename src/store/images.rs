@@ -133,6 +133,7 @@ const fn result_path(kind: RecordKind) -> &'static [&'static str] {
         | RecordKind::Operation
         | RecordKind::Session
         | RecordKind::Backlog
+        | RecordKind::Plan
         | RecordKind::Sprint
         | RecordKind::Scheduler
         | RecordKind::Spending

@@ -208,6 +208,7 @@ impl LoadedWorkspace {
         for (kind, folder) in [
             (RecordKind::Request, "requests"),
             (RecordKind::Backlog, "backlog"),
+            (RecordKind::Plan, "plans"),
             (RecordKind::Sprint, "sprints"),
             (RecordKind::Operation, "operations"),
             (RecordKind::Run, "runs"),

@@ -51,6 +51,7 @@ mod page;
 mod page_apps;
 mod page_walk;
 mod phrases;
+mod plans;
 mod prepared;
 mod project_settings;
 mod publish;

@@ -60,10 +60,16 @@ fn work_step(turn: &mut Turn<'_>, id: &SprintId, step: &Step, kind: SprintStep) 
         SprintStep::Inspection => closing::inspect(turn, id),
         SprintStep::Duty(Duty::ClosingReport) => closing::report(turn, id, step),
         SprintStep::Archive => closing::archive(turn, id),
+        SprintStep::Duty(Duty::OngoingReview) => {
+            if !waits {
+                running::review(turn, id, step);
+            }
+            // The planner looks while the work goes on; what it changes counts for what has not begun.
+            running::begin_todos(turn, id);
+        }
         SprintStep::Planning(_) | SprintStep::Duty(_) if waits => {}
         SprintStep::Planning(part) => initial::plan(turn, id, step, part),
         SprintStep::Duty(Duty::ResearchPrepass) => initial::research(turn, id, step),
-        SprintStep::Duty(Duty::OngoingReview) => running::review(turn, id, step),
         // These are no steps of a sprint: the compiler refuses them.
         SprintStep::Duty(
             Duty::Planning | Duty::Sourcing | Duty::SourcerReview | Duty::BlockedReview,

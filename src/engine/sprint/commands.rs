@@ -172,14 +172,14 @@ pub(in crate::engine) fn restarted(
     Ok(("sprint.restarted", json!({ "sprint_id": id.as_str(), "todo": title })))
 }
 
-/// The todo to go on with: one that runs or waits for its commit goes on by itself; a blocked one is begun
-/// anew, before all others.
+/// The todo to go on with: a blocked one is begun anew, before all others; where none is blocked, one that waits for its
+/// commit or runs, which goes on by itself.
 fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     let sprint = turn.sprint(id)?;
     let rank = |todo: &Todo| match todo.status {
-        TodoStatus::Running => Some(0),
+        TodoStatus::Blocked => Some(0),
         TodoStatus::Uncommitted => Some(1),
-        TodoStatus::Blocked => Some(2),
+        TodoStatus::Running => Some(2),
         TodoStatus::Queued
         | TodoStatus::Committed
         | TodoStatus::Completed

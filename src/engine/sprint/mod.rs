@@ -11,6 +11,8 @@ pub mod planning;
 pub mod slots;
 pub mod todos;
 
+pub(super) use queue::is_held;
+
 mod advance;
 mod closing;
 mod duties;

@@ -9,6 +9,7 @@ use super::todos;
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
 use crate::domain::sprint::{Sprint, SprintEventKind, Todo, TodoStatus};
+use crate::engine::plan::graph;
 use crate::engine::turn::Turn;
 
 /// Merges items into the backlog: all of them or none.
@@ -36,8 +37,7 @@ pub(super) fn merge(
 /// What a running todo holds is not taken from it by words: its status follows its request.
 fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
     let Some(old) = turn.item(&item.backlog_id) else { return item };
-    let held = old.status == BacklogStatus::Selected || is_in_work(turn, old);
-    if !held {
+    if !is_held(turn, old) {
         // A sprint selects, nobody else.
         let selected = item.status == BacklogStatus::Selected;
         let status = if selected { old.status } else { item.status };
@@ -65,9 +65,9 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         })
         .map(|(id, item)| (id.clone(), item.clone()))
         .collect();
-    let graph: Vec<(BacklogId, Vec<BacklogId>)> =
+    let edges: Vec<(BacklogId, Vec<BacklogId>)> =
         planned.iter().map(|(id, item)| (id.clone(), item.depends_on.clone())).collect();
-    if let Some(cycle) = todos::cycle(&graph) {
+    if let Some(cycle) = graph::cycle(&edges) {
         let names: Vec<&str> = cycle.iter().map(BacklogId::as_str).collect();
         return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
     }
@@ -209,6 +209,11 @@ fn is_free_beside(turn: &Turn<'_>, item: &BacklogItem, seen: &mut BTreeSet<Backl
             Some(other) => is_free_beside(turn, other, seen),
             None => true,
         })
+}
+
+/// Whether a sprint has taken the item, or an open request still works on it: then it is not changed.
+pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+    item.status == BacklogStatus::Selected || is_in_work(turn, item)
 }
 
 /// Whether an open request still works on the item, such as one whose commit waits for the branch.

@@ -8,6 +8,7 @@ use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::request::{EventKind, Params, ReplyRoute, Request, RequestConversation, Room};
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
+use crate::engine::plan::paths::overlap;
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
 
@@ -29,24 +30,43 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         // Nothing is charged for it, so that there is a way.
         return position::follow(turn, id, StepOutcome::Review).unwrap_or_default();
     }
-    let running =
-        sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Running).count();
-    let limit = usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1);
-    let free = limit.saturating_sub(running);
-    let next: Vec<usize> = todos::order(&sprint.work.todos)
-        .into_iter()
-        .filter(|at| sprint.work.todos[*at].status == TodoStatus::Queued)
-        .filter(|at| todos::waiting_on(&sprint.work.todos[*at], &sprint.work.todos).is_empty())
-        .take(free)
-        .collect();
-    if next.is_empty() && running == 0 && !try_commits_again(turn, id) {
+    if !begin_todos(turn, id) && !try_commits_again(turn, id) {
         say::waiting(turn, id);
         closing::begin(turn, id);
-        return;
+    }
+}
+
+/// Begins the todos that can begin: delivered is what they depend on, a slot is free, and nothing that is under way has
+/// declared the same paths. Says whether any todo is under way then.
+pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
+    let Some(sprint) = turn.sprint(id) else { return false };
+    if sprint.closing.wrap_up.is_some() {
+        return true;
+    }
+    let todos = &sprint.work.todos;
+    let paths = |todo: &Todo| {
+        let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
+        item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
+    };
+    let is_running = |todo: &&Todo| todo.status == TodoStatus::Running;
+    let mut taken: Vec<Vec<String>> = todos.iter().filter(is_running).map(paths).collect();
+    let limit = usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1);
+    let mut next = Vec::new();
+    for at in todos::order(todos) {
+        let todo = &todos[at];
+        if todo.status != TodoStatus::Queued || !todos::waiting_on(todo, todos).is_empty() {
+            continue;
+        }
+        let mine = paths(todo);
+        if taken.len() < limit && !taken.iter().any(|other| overlap(other, &mine)) {
+            taken.push(mine);
+            next.push(at);
+        }
     }
     for at in next {
         start(turn, id, at);
     }
+    !taken.is_empty()
 }
 
 /// Whether the planner has to look: after every todo, and once an interval.
@@ -168,6 +188,13 @@ fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> Str
         for answer in &item.answers {
             text.push_str("\n\n");
             text.push_str(answer);
+        }
+        for (name, paths) in
+            [("Changes", &item.allowed_paths), ("Leaves as they are", &item.excluded_paths)]
+        {
+            if !paths.is_empty() {
+                text.push_str(&format!("\n\n{name}: {}", paths.join(", ")));
+            }
         }
     }
     if !todo.acceptance_criteria.is_empty() {

@@ -1,20 +1,21 @@
 //! The order of a sprint's todos, and what each waits for (`spec/teams.md` 4.4, 9.5).
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::domain::ids::{BacklogId, TodoId};
+use crate::domain::ids::TodoId;
 use crate::domain::sprint::{Todo, TodoStatus};
+use crate::engine::plan::graph::Graph;
 
-/// The order in which todos are worked on, as indexes: what a restart put first, what runs, then by rank (none
-/// is last), then by age.
+/// The order in which todos are worked on, as indexes: what a restart put first, what runs, then the longest chain of
+/// todos that wait for each other, then by rank (none is last), then by age.
 #[must_use]
 pub fn order(todos: &[Todo]) -> Vec<usize> {
+    let chains = chains(todos);
     let mut order: Vec<usize> = (0..todos.len()).collect();
     order.sort_by_cached_key(|index| {
         todos.get(*index).map(|todo| {
             (
                 !todo.is_checkpoint(),
                 todo.status != TodoStatus::Running,
+                std::cmp::Reverse(chains.get(*index).copied().unwrap_or(0)),
                 rank_or_last(todo.priority_rank),
                 todo.created_at.or(todo.started_at),
                 todo.todo_id.clone(),
@@ -22,6 +23,15 @@ pub fn order(todos: &[Todo]) -> Vec<usize> {
         })
     });
     order
+}
+
+/// For each todo, how many todos the longest chain has that begins with it and is not delivered.
+fn chains(todos: &[Todo]) -> Vec<usize> {
+    let edges: Vec<(&TodoId, Vec<&TodoId>)> =
+        todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
+    let open =
+        |at: usize| usize::from(todos.get(at).is_some_and(|todo| !todo.status.is_terminal()));
+    Graph::of(&edges).map_or_else(|| vec![0; todos.len()], |graph| graph.remaining(open))
 }
 
 /// A rank for sorting: 0 means none, which is last.
@@ -41,46 +51,12 @@ pub fn waiting_on(todo: &Todo, all: &[Todo]) -> Vec<TodoId> {
     todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect()
 }
 
-/// A cycle among items that depend on each other, in the order of the dependencies; none where there is
-/// none. What is not among the items depends on nothing.
-#[must_use]
-pub fn cycle(items: &[(BacklogId, Vec<BacklogId>)]) -> Option<Vec<BacklogId>> {
-    let edges: BTreeMap<&BacklogId, &[BacklogId]> =
-        items.iter().map(|(id, on)| (id, on.as_slice())).collect();
-    let mut through: BTreeSet<&BacklogId> = BTreeSet::new();
-    for start in edges.keys() {
-        // Each entry of the path: an item and how many of its dependencies were followed.
-        let mut path: Vec<(&BacklogId, usize)> = vec![(*start, 0)];
-        while let Some((id, followed)) = path.last_mut() {
-            let next = edges.get(*id).and_then(|on| on.get(*followed));
-            *followed += 1;
-            match next {
-                None => {
-                    through.insert(*id);
-                    path.pop();
-                }
-                Some(next) if through.contains(next) => {}
-                Some(next) => {
-                    if let Some(from) = path.iter().position(|(id, _)| *id == next) {
-                        return Some(
-                            path.split_off(from).into_iter().map(|(id, _)| id.clone()).collect(),
-                        );
-                    }
-                    path.push((next, 0));
-                }
-            }
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::request::{Blocked, Request, RequestStatus};
     use crate::domain::sprint::RESTART_CHECKPOINT;
     use crate::domain::time::Timestamp;
-    use proptest::prelude::*;
 
     fn todo(id: &str, status: TodoStatus, rank: u32) -> Todo {
         let mut todo = Todo::new(TodoId::parse(id).unwrap(), id, Timestamp::from_millis(0));
@@ -126,26 +102,6 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_named() {
-        let id = |text: &str| BacklogId::parse(text).unwrap();
-        let graph = |edges: &[(&str, &[&str])]| {
-            let edges: Vec<_> = edges
-                .iter()
-                .map(|(from, to)| (id(from), to.iter().map(|to| id(to)).collect()))
-                .collect();
-            cycle(&edges)
-                .map(|ids| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
-        };
-        assert_eq!(graph(&[]), None);
-        assert_eq!(graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &["elsewhere"])]), None);
-        assert_eq!(graph(&[("a", &["a"])]).as_deref(), Some("a"));
-        assert_eq!(
-            graph(&[("a", &["b"]), ("b", &["d", "c"]), ("c", &["d", "b"]), ("d", &[])]).as_deref(),
-            Some("b c")
-        );
-    }
-
-    #[test]
     fn s07_s08_status_follows_from_the_request_alone() {
         let mut request = Request::default();
         for (status, expected) in [
@@ -174,39 +130,5 @@ mod tests {
             since: Timestamp::from_millis(0),
         });
         assert_eq!(TodoStatus::of(&request), TodoStatus::Uncommitted, "G11");
-    }
-
-    proptest! {
-        #[test]
-        fn without_a_cycle_something_can_always_begin(
-            edges in prop::collection::vec(prop::collection::vec(0_usize..12, 0..4), 1..12)
-        ) {
-            let id = |n: usize| BacklogId::parse(&format!("b{n}")).unwrap();
-            let graph: Vec<_> = edges
-                .iter()
-                .enumerate()
-                .map(|(n, on)| (id(n), on.iter().map(|on| id(*on)).collect::<Vec<_>>()))
-                .collect();
-            // Take away what depends on nothing that is left; a cycle is what then stays.
-            let mut left: BTreeSet<usize> = (0..edges.len()).collect();
-            loop {
-                let free: Vec<usize> = left
-                    .iter()
-                    .copied()
-                    .filter(|n| !edges[*n].iter().any(|on| left.contains(on)))
-                    .collect();
-                if free.is_empty() { break; }
-                left.retain(|n| !free.contains(n));
-            }
-            let found = cycle(&graph);
-            prop_assert_eq!(found.is_some(), !left.is_empty());
-            if let Some(around) = found {
-                for (n, from) in around.iter().enumerate() {
-                    let to = &around[(n + 1) % around.len()];
-                    let edges = &graph.iter().find(|(id, _)| id == from).unwrap().1;
-                    prop_assert!(edges.contains(to));
-                }
-            }
-        }
     }
 }

@@ -9,6 +9,7 @@ mod histories;
 mod landing;
 mod lanes;
 mod lifecycles;
+mod plans;
 mod preparations;
 mod revising;
 mod rows;

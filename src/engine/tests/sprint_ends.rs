@@ -208,7 +208,10 @@ fn who_withdraws_while_a_commit_lands_is_told_so_and_it_ends_by_what_git_says() 
             false => EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] },
         };
         world.end_effect(&merge, outcome);
-        let (todo, item) = first(&world);
+        // Another todo has begun by now.
+        let mine = |it: &&crate::domain::sprint::Todo| it.request_id.as_ref() == Some(&request_id);
+        let todo = sprint(&world).work.todos.iter().find(mine).cloned().expect("the todo");
+        let item = world.item(todo.backlog_id.as_ref().expect("an item")).status;
         let status = world.request(&request_id).status;
         if lands {
             assert_eq!((status, item), (RequestStatus::Committed, BacklogStatus::Done));

@@ -17,7 +17,7 @@ use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogSta
 use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
 use crate::domain::sprint::{Phase, Sprint};
 use crate::domain::time::Timestamp;
-use crate::engine::sprint::todos;
+use crate::engine::plan::graph;
 
 /// What a payload is read in.
 #[derive(Debug, Clone, Copy)]
@@ -390,7 +390,7 @@ impl<'a> Work<'a> {
             .chain(untouched)
             .map(|item| (item.backlog_id.clone(), item.depends_on.clone()))
             .collect();
-        let Some(mut around) = todos::cycle(&edges) else { return Ok(()) };
+        let Some(mut around) = graph::cycle(&edges) else { return Ok(()) };
         around.extend(around.first().cloned());
         let name = |id: &BacklogId| match self.current(id) {
             Some(item) => format!("{id} ({})", cut(&item.title, 60)),

@@ -333,7 +333,7 @@ proptest! {
                 .values()
                 .map(|item| (item.backlog_id.clone(), item.depends_on.clone()))
                 .collect();
-            prop_assert_eq!(crate::engine::sprint::todos::cycle(&graph), None);
+            prop_assert_eq!(crate::engine::plan::graph::cycle(&graph), None);
             for id in graph.iter().flat_map(|(_, on)| on) {
                 prop_assert!(store.known.contains_key(id));
             }

@@ -1,0 +1,282 @@
+//! `teams plan`: what is to be delivered, from a file that a person wrote or from the workspace.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::output::say_json;
+use super::plain::plain;
+use super::{Failure, Global, say};
+use crate::domain::ids::PlanItemId;
+use crate::domain::incoming::Command as Order;
+use crate::domain::plan::{PlanItem, PlanPart, Severity};
+use crate::engine::plan::check;
+use crate::engine::plan::graph::Graph;
+use crate::import::plan::{LARGEST, PlanFile, Remark, plan_id};
+use crate::platform::files;
+
+mod picture;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Hold a plan against the rules, and say for each fault where it is and what to do
+    Check {
+        #[command(flatten)]
+        file: File,
+        /// JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a plan into the backlog of the running team; a newer version of it is shown first, and counts when approved
+    Import {
+        #[command(flatten)]
+        file: File,
+        /// The approval of exactly this version, as the difference told it
+        #[arg(long, value_name = "DIGEST")]
+        approve: Option<String>,
+        /// Print the receipt as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the items of a plan
+    Show {
+        #[command(flatten)]
+        file: File,
+    },
+    /// Show what depends on what: waves, and the longest chain
+    Dag {
+        #[command(flatten)]
+        file: File,
+        /// As a picture
+        #[arg(long)]
+        svg: bool,
+    },
+}
+
+/// The file that is meant.
+#[derive(Debug, clap::Args)]
+pub(super) struct File {
+    /// A requirement document, a PLAN.md, a backlog table, a roadmap, or the plan of a phase; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// A plan file with everything that is wrong with it, by lines.
+pub(super) struct CheckedPlan {
+    pub(super) file: PlanFile,
+    pub(super) name: String,
+    pub(super) remarks: Vec<Remark>,
+}
+
+impl CheckedPlan {
+    /// Reads a file and holds it against the rules.
+    pub(super) fn read(path: &Path) -> Result<CheckedPlan, Failure> {
+        let (name, bytes) = bytes(path)?;
+        let file = PlanFile::read(&bytes)
+            .map_err(|error| Failure::new(format!("cannot use {name}: {error}")))?;
+        let elsewhere: BTreeSet<PlanItemId> = if file.elsewhere {
+            file.plan.items.iter().flat_map(|item| item.depends_on.iter().cloned()).collect()
+        } else {
+            BTreeSet::new()
+        };
+        let mut remarks = file.remarks.clone();
+        for finding in check::check(&file.plan, &elsewhere) {
+            let other = finding.other.map(|other| format!(" (also line {})", file.line(other)));
+            remarks.push(Remark {
+                line: file.line(finding.part),
+                severity: finding.rule.severity(),
+                message: format!("{}{}", finding.message, other.unwrap_or_default()),
+                hint: finding.hint,
+            });
+        }
+        remarks.sort_by_key(|remark| (remark.line, remark.severity));
+        Ok(CheckedPlan { file, name, remarks })
+    }
+
+    fn faults(&self) -> usize {
+        self.remarks.iter().filter(|remark| remark.severity == Severity::Fault).count()
+    }
+
+    /// Says what is wrong; a failure where that is a fault.
+    fn judge(&self) -> Result<(), Failure> {
+        let said = |remark: &Remark| format!("{}:{}: {}", self.name, remark.line, remark.message);
+        let (faults, warnings): (Vec<&Remark>, Vec<&Remark>) =
+            self.remarks.iter().partition(|remark| remark.severity == Severity::Fault);
+        for warning in warnings {
+            say(format_args!("{} (warning)\n  {}", said(warning), warning.hint));
+        }
+        // The last one is the failure of the command.
+        let Some((last, rest)) = faults.split_last() else { return Ok(()) };
+        let failure = |remark: &Remark| Failure::new(said(remark)).hint(Some(remark.hint.clone()));
+        for fault in rest {
+            failure(fault).report();
+        }
+        Err(failure(last))
+    }
+
+    fn json(&self) -> Value {
+        let items = self.file.plan.items.iter().enumerate();
+        let items: Vec<Value> = items.map(|(at, item)| self.item(at, item)).collect();
+        json!({
+            "file": self.name,
+            "format": self.file.format,
+            "title": self.file.plan.title,
+            "digest": self.file.plan.digest(),
+            "ok": self.faults() == 0,
+            "requirements": self.file.plan.requirements,
+            "items": items,
+            "remarks": self.remarks,
+        })
+    }
+
+    fn item(&self, at: usize, item: &PlanItem) -> Value {
+        let criteria = item.criteria.iter().zip(1..);
+        let criteria =
+            criteria.map(|(text, number)| json!({ "id": format!("C-{number}"), "text": text }));
+        let mut value = json!(item);
+        value["criteria"] = criteria.collect();
+        value["depends_on"] = json!(item.depends_on);
+        value["line"] = json!(self.file.line(PlanPart::Item(at)));
+        value
+    }
+}
+
+fn bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    use std::io::Read as _;
+    let limit = LARGEST as u64 + 1;
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
+        return Ok(("standard input".to_owned(), bytes));
+    }
+    if files::metadata(path)?.len() > LARGEST as u64 {
+        let message = format!("{} is larger than 3 MiB; cut it into several files", path.display());
+        return Err(Failure::new(message));
+    }
+    Ok((path.display().to_string(), files::read(path)?))
+}
+
+/// Runs it.
+pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Check { file, json } => {
+            let plan = CheckedPlan::read(&file.file)?;
+            if *json {
+                say_json(&plan.json(), true);
+            }
+            match plan.faults() {
+                0 if *json => Ok(()),
+                0 => {
+                    plan.judge()?;
+                    let items = plan.file.plan.items.len();
+                    say(format_args!("{} holds together: {}", plan.name, count(items, "item")));
+                    Ok(())
+                }
+                faults if *json => {
+                    Err(Failure::new(format!("{} has {}", plan.name, count(faults, "fault"))))
+                }
+                _ => plan.judge(),
+            }
+        }
+        Command::Import { file, approve, json } => {
+            let plan = CheckedPlan::read(&file.file)?;
+            if plan.faults() > 0 {
+                return plan.judge();
+            }
+            let plan_id = plan_id(&plan.name)
+                .map_err(|error| Failure::new(format!("cannot use {}: {error}", plan.name)))?;
+            let approve = approve.as_ref().map(|digest| digest.trim().to_lowercase());
+            let order =
+                Order::PlanImport { plan_id, plan: Box::new(plan.file.plan.clone()), approve };
+            let reply = super::command::call(&global.workspace()?, order)?;
+            if *json {
+                let values = reply.content.map(|content| Value::Object(content.values));
+                say_json(&values.unwrap_or_default(), false);
+            } else {
+                plan.judge()?;
+                say(plain(&reply.text));
+            }
+            Ok(())
+        }
+        Command::Show { file } => {
+            let plan = CheckedPlan::read(&file.file)?;
+            plan.judge()?;
+            show(&plan);
+            Ok(())
+        }
+        Command::Dag { file, svg } => {
+            let plan = CheckedPlan::read(&file.file)?;
+            if plan.faults() > 0 {
+                return plan.judge();
+            }
+            let items: Vec<_> = plan.file.plan.items.iter().collect();
+            let edges: Vec<_> =
+                items.iter().map(|it| (it.id.clone(), it.depends_on.clone())).collect();
+            // Without a fault there is no cycle.
+            let Some(graph) = Graph::of(&edges) else { return plan.judge() };
+            if *svg {
+                say(picture::svg(&plan.file.plan, &graph));
+            } else {
+                dag(&items, &graph);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn show(plan: &CheckedPlan) {
+    let plan = &plan.file.plan;
+    say(&plan.title);
+    for requirement in &plan.requirements {
+        let when = requirement.when.as_str().replace('_', " ");
+        say(format_args!("  {} ({when}) {}", requirement.id, requirement.text));
+    }
+    for item in &plan.items {
+        say(format_args!(
+            "\n{}  {}{}",
+            item.id,
+            item.title,
+            if item.done { "  (done)" } else { "" }
+        ));
+        for line in item.scope.lines() {
+            say(format_args!("  {line}"));
+        }
+        for (criterion, number) in item.criteria.iter().zip(1..) {
+            say(format_args!("  C-{number}  {criterion}"));
+        }
+        let list = |name: &str, all: Vec<&str>| {
+            if !all.is_empty() {
+                say(format_args!("  {name}: {}", all.join(", ")));
+            }
+        };
+        list("after", item.depends_on.iter().map(PlanItemId::as_str).collect());
+        list("changes", item.allowed_paths.iter().map(String::as_str).collect());
+        list("leaves alone", item.excluded_paths.iter().map(String::as_str).collect());
+    }
+}
+
+fn dag(items: &[&PlanItem], graph: &Graph) {
+    let critical = graph.critical_path(|_| 1.0);
+    for (wave, number) in graph.waves().iter().zip(1..) {
+        say(format_args!("Wave {number}"));
+        for at in wave {
+            let item = items[*at];
+            let mark = if critical.contains(at) { "*" } else { " " };
+            let on: Vec<&str> = item.depends_on.iter().map(PlanItemId::as_str).collect();
+            let after =
+                if on.is_empty() { String::new() } else { format!("  (after {})", on.join(", ")) };
+            say(format_args!("{mark} {}  {}{after}", item.id, item.title));
+        }
+    }
+    let path: Vec<&str> = critical.iter().map(|at| items[*at].id.as_str()).collect();
+    say(format_args!("Longest chain (*): {}", path.join(" → ")));
+}

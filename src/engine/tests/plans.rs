@@ -1,0 +1,125 @@
+//! Plans that people bring: taken in once, changed only when exactly the change was approved, and never under way.
+
+use std::collections::BTreeMap;
+
+use super::sprints::{by_hand, key, sprint};
+use super::world::{Todo as Next, World};
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::ids::{PlanId, PlanItemId};
+use crate::domain::incoming::Command;
+use crate::domain::plan::{Plan, PlanItem};
+use crate::domain::sprint::{Kickoff, TodoStatus};
+use crate::engine::Answer;
+
+fn item(id: &str, on: &[&str]) -> PlanItem {
+    let mut item = PlanItem::new(PlanItemId::parse(id).unwrap(), &format!("The {id}"));
+    item.scope = format!("do {id}");
+    item.criteria = vec![format!("`{id}` is there")];
+    item.allowed_paths = vec![format!("src/{id}/**")];
+    item.depends_on = on.iter().map(|id| PlanItemId::parse(id).unwrap()).collect();
+    item
+}
+
+fn plan(items: Vec<PlanItem>) -> Plan {
+    Plan { title: "Letters".to_owned(), requirements: Vec::new(), items }
+}
+
+fn import(world: &mut World, plan: &Plan, approve: Option<&str>) -> Answer {
+    world.command(Command::PlanImport {
+        plan_id: PlanId::parse("letters").unwrap(),
+        plan: Box::new(plan.clone()),
+        approve: approve.map(str::to_owned),
+    })
+}
+
+/// The open items of the backlog by what they are called in the plan.
+fn backlog(world: &World) -> BTreeMap<String, BacklogItem> {
+    let items = world.state.backlog.values();
+    let named = |item: &BacklogItem| item.plan.as_ref().map(|plan| plan.item_id.to_string());
+    items.filter_map(|item| Some((named(item)?, BacklogItem::clone(item)))).collect()
+}
+
+#[test]
+fn a_plan_becomes_items_once() {
+    let mut world = World::new(by_hand());
+    let letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
+    assert_eq!(key(&import(&mut world, &letters, None)), "plan.imported");
+    let first = backlog(&world);
+    assert_eq!(first["US-2"].depends_on, [first["US-1"].backlog_id.clone()]);
+    assert_eq!(first["US-1"].acceptance_criteria, ["`US-1` is there"]);
+    assert_eq!(
+        (first["US-1"].status, first["US-1"].milestone_title.as_str()),
+        (BacklogStatus::Pending, "Letters")
+    );
+    assert_eq!(key(&import(&mut world, &letters, None)), "plan.unchanged");
+    world.restart();
+    assert_eq!(key(&import(&mut world, &letters, None)), "plan.unchanged");
+    assert_eq!(backlog(&world), first);
+}
+
+#[test]
+fn what_is_wrong_with_a_plan_changes_nothing() {
+    let mut world = World::new(by_hand());
+    let mut bare = item("US-2", &["US-9"]);
+    bare.criteria.clear();
+    assert_eq!(
+        key(&import(&mut world, &plan(vec![item("US-1", &[]), bare]), None)),
+        "plan.refused"
+    );
+    assert!(world.state.backlog.is_empty() && world.state.plans.is_empty());
+}
+
+#[test]
+fn a_newer_version_counts_when_exactly_it_is_approved() {
+    let mut world = World::new(by_hand());
+    let first = plan(vec![item("US-1", &[]), item("US-2", &["US-1"]), item("US-3", &[])]);
+    import(&mut world, &first, None);
+    let before = backlog(&world);
+    let mut second = plan(vec![item("US-1", &[]), item("US-2", &[]), item("US-4", &["US-2"])]);
+    for approve in [None, Some("abc"), Some(&first.digest()[..12])] {
+        let expected = if approve.is_none() { "plan.difference" } else { "plan.other_digest" };
+        assert_eq!(key(&import(&mut world, &second, approve)), expected);
+        assert_eq!(backlog(&world), before);
+    }
+    // What was approved and was edited since is another version.
+    let approved = second.digest();
+    second.items[0].scope.push('!');
+    assert_eq!(key(&import(&mut world, &second, Some(&approved))), "plan.other_digest");
+    assert_eq!(key(&import(&mut world, &second, Some(&second.digest()[..12]))), "plan.imported");
+    let after = backlog(&world);
+    assert_eq!(after.keys().collect::<Vec<_>>(), ["US-1", "US-2", "US-4"], "US-3 was left out");
+    for id in ["US-1", "US-2"] {
+        assert_eq!(after[id].backlog_id, before[id].backlog_id, "the same item, changed");
+    }
+    assert_eq!(after["US-1"].scope, "do US-1!");
+    assert!(after["US-2"].depends_on.is_empty());
+    assert_eq!(world.item(&before["US-3"].backlog_id).status, BacklogStatus::Dropped);
+    assert_eq!(world.state.plans.values().next().map(|plan| plan.version), Some(2));
+}
+
+#[test]
+fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
+    let mut world = World::new(by_hand());
+    let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
+    import(&mut world, &letters, None);
+    world.command(Command::SprintStart {
+        kickoff: Box::new(Kickoff { milestone: "Letters".to_owned(), ..Kickoff::default() }),
+    });
+    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+        let next: Next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    let todo = sprint(&world).work.todos[0].clone();
+    let id = todo.backlog_id.expect("an item");
+    let held = world.item(&id);
+    let Some(running) = held.plan.clone() else { return };
+    for item in &mut letters.items {
+        item.criteria.push("and more".to_owned());
+    }
+    import(&mut world, &letters, Some(&letters.digest()));
+    assert_eq!(world.item(&id), held, "what is under way");
+    let again = &backlog(&world)[running.item_id.as_str()];
+    assert!(again.backlog_id != id || again == &held);
+    let all = world.state.backlog.values().filter(|item| item.plan.as_ref() == Some(&running));
+    assert_eq!(all.count(), 2, "the one at work, and the one that is queued");
+}

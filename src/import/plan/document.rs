@@ -1,0 +1,243 @@
+//! A Markdown document as the parts that plans are written in, each with its line. What stands in code or HTML is never
+//! a heading, an entry or a row; comments and other HTML are left out.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// A part of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Block {
+    /// A heading.
+    Heading { level: u8, text: String },
+    /// A line of a paragraph.
+    Line(String),
+    /// An entry of a list: 0 is the outermost.
+    Entry { depth: usize, text: String, checked: bool },
+    /// A row of a table.
+    Row(Vec<String>),
+    /// Code, with its fences.
+    Code(String),
+}
+
+/// A part and where it begins: 1 is the first line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) line: u32,
+    pub(super) block: Block,
+}
+
+enum Kind {
+    Heading(u8),
+    Paragraph,
+    Entry(usize),
+    Row,
+    Code,
+    Html,
+}
+
+/// The parts of a document, in their order. `first` is the number of its first line.
+pub(super) fn blocks(text: &str, first: u32) -> Vec<Placed> {
+    let found = structure(text);
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let line_of = |at: usize| {
+        let before = starts.partition_point(|start| *start <= at).saturating_sub(1);
+        first + u32::try_from(before).unwrap_or(u32::MAX - first)
+    };
+    let mut blocks = Vec::new();
+    for (number, (range, kind)) in found.iter().enumerate() {
+        // What an entry has inside of it comes as parts of its own.
+        let next = found.get(number + 1).map_or(range.end, |(next, _)| next.start);
+        let end = if matches!(kind, Kind::Entry(_)) { range.end.min(next) } else { range.end };
+        let source = &text[range.start..end];
+        let mut lines = Vec::new();
+        let mut at = range.start;
+        for line in source.split_inclusive('\n') {
+            lines.push((line_of(at), line.trim_end()));
+            at += line.len();
+        }
+        let mut put = |line: u32, block: Block| blocks.push(Placed { line, block });
+        match kind {
+            Kind::Heading(level) if source.trim_start().starts_with('#') => {
+                let text = plain(source.trim().trim_matches('#'));
+                put(line_of(range.start), Block::Heading { level: *level, text });
+            }
+            // Text over a rule is no heading to anybody who writes plans.
+            Kind::Heading(_) => {
+                lines.pop();
+                for (line, text) in lines {
+                    put(line, Block::Line(text.trim().to_owned()));
+                }
+            }
+            Kind::Paragraph => {
+                for (line, text) in lines.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
+                    put(line, Block::Line(text.trim().to_owned()));
+                }
+            }
+            Kind::Entry(depth) => entry(*depth, &lines, &mut put),
+            Kind::Row => put(line_of(range.start), Block::Row(cells(source))),
+            Kind::Code => put(line_of(range.start), Block::Code(source.trim_end().to_owned())),
+            Kind::Html => {}
+        }
+    }
+    blocks
+}
+
+fn structure(text: &str) -> Vec<(Range<usize>, Kind)> {
+    let options = Options::ENABLE_TABLES;
+    let (mut found, mut depth) = (Vec::new(), 0_usize);
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        if matches!(event, Event::End(TagEnd::List(_))) {
+            depth -= 1;
+        }
+        let Event::Start(tag) = event else { continue };
+        let kind = if let Tag::Heading { level, .. } = tag {
+            Kind::Heading(level as u8)
+        } else if matches!(tag, Tag::List(_)) {
+            depth += 1;
+            continue;
+        } else if matches!(tag, Tag::Item) {
+            Kind::Entry(depth.saturating_sub(1))
+        } else if matches!(tag, Tag::Paragraph) && depth == 0 {
+            Kind::Paragraph
+        } else if matches!(tag, Tag::TableHead | Tag::TableRow) {
+            Kind::Row
+        } else if matches!(tag, Tag::CodeBlock(_)) {
+            Kind::Code
+        } else if matches!(tag, Tag::HtmlBlock) {
+            Kind::Html
+        } else {
+            continue;
+        };
+        found.push((range, kind));
+    }
+    found
+}
+
+/// An entry, whose further lines are its own where they are indented. One that is not is a line after the list, which
+/// Markdown alone would take for a part of the entry.
+fn entry(depth: usize, lines: &[(u32, &str)], put: &mut dyn FnMut(u32, Block)) {
+    let Some(((line, first), rest)) = lines.split_first() else { return };
+    let first = first.trim_start();
+    let marker = first.find(|c: char| c.is_whitespace()).unwrap_or(first.len());
+    let first = first[marker..].trim_start();
+    let (checked, first) = match first.get(..3) {
+        Some("[x]" | "[X]") => (true, &first[3..]),
+        Some("[ ]") => (false, &first[3..]),
+        Some(_) | None => (false, first),
+    };
+    let is_own = |text: &str| text.trim().is_empty() || text.starts_with(char::is_whitespace);
+    let own = rest.iter().take_while(|(_, text)| is_own(text)).count();
+    let mut text = first.trim().to_owned();
+    for (_, more) in rest[..own].iter().filter(|(_, more)| !more.trim().is_empty()) {
+        text.push(' ');
+        text.push_str(more.trim());
+    }
+    put(*line, Block::Entry { depth, text, checked });
+    for (line, text) in rest[own..].iter().filter(|(_, text)| !text.trim().is_empty()) {
+        put(*line, Block::Line(text.trim().to_owned()));
+    }
+}
+
+/// The cells of a row, as many as were written.
+fn cells(row: &str) -> Vec<String> {
+    let row = row.trim();
+    let row = row.strip_prefix('|').unwrap_or(row);
+    let (mut cells, mut cell, mut escaped) = (Vec::new(), String::new(), false);
+    for c in row.chars() {
+        match c {
+            '|' if escaped => {
+                cell.pop();
+                cell.push('|');
+            }
+            '|' => cells.push(std::mem::take(&mut cell).trim().to_owned()),
+            c => cell.push(c),
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    if !cell.trim().is_empty() {
+        cells.push(cell.trim().to_owned());
+    }
+    cells
+}
+
+/// Words without the marks of bold text and code.
+pub(super) fn plain(text: &str) -> String {
+    text.replace("**", "").replace("__", "").replace('`', "").trim().to_owned()
+}
+
+/// `**Name:** words` or `**Name**: words`: the name in small letters, and the words.
+pub(super) fn bold_label(text: &str) -> Option<(String, &str)> {
+    let (name, rest) = text.trim_start().strip_prefix("**")?.split_once("**")?;
+    let rest = rest.trim_start();
+    let (name, rest) = match (name.trim_end().strip_suffix(':'), rest.strip_prefix(':')) {
+        (Some(name), _) => (name, rest),
+        (None, Some(rest)) => (name, rest),
+        // A remark in brackets may stand between the name and the colon.
+        (None, None) => (name, rest.strip_prefix('(')?.split_once("):")?.1),
+    };
+    Some((name.trim().to_lowercase().replace(['-', '_'], " "), rest.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        let blocks = blocks(text, 1).into_iter();
+        blocks
+            .map(|it| match it.block {
+                Block::Heading { level, text } => format!("{} h{level} {text}", it.line),
+                Block::Line(text) => format!("{} {text}", it.line),
+                Block::Entry { depth, text, checked } => {
+                    format!("{} {depth}{} {text}", it.line, if checked { "x" } else { "-" })
+                }
+                Block::Row(cells) => format!("{} {}", it.line, cells.join("/")),
+                Block::Code(text) => format!("{} {text:?}", it.line),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn headings_in_code_and_html_are_none() {
+        let text = "# A\n```\n## no\n```\n<!--\n## no\n-->\n~~~md\n### no\n~~~\n\n## **B** #\n";
+        let code = ["2 \"```\\n## no\\n```\"", "8 \"~~~md\\n### no\\n~~~\""];
+        assert_eq!(told(text), ["1 h1 A", code[0], code[1], "12 h2 B"]);
+    }
+
+    #[test]
+    fn a_rule_below_words_makes_no_heading() {
+        assert_eq!(told("Roles: a\nGoal: b\n---\nmore\n"), ["1 Roles: a", "2 Goal: b", "4 more"]);
+    }
+
+    #[test]
+    fn entries_have_their_lines_and_depth() {
+        let text =
+            "- [ ] one\n  goes on\n  - inner\n- [x] two\n\n  later\n1. three\nDirective: x\n";
+        assert_eq!(
+            told(text),
+            ["1 0- one goes on", "3 1- inner", "4 0x two later", "7 0- three", "8 Directive: x"]
+        );
+    }
+
+    #[test]
+    fn rows_have_the_cells_that_were_written() {
+        let text = "| a | b |\n|---|---|\n| x \\| y | `c` |\n| one |\n| 1 | 2 | 3 |\n";
+        assert_eq!(told(text), ["1 a/b", "3 x | y/`c`", "4 one", "5 1/2/3"]);
+    }
+
+    #[test]
+    fn labels() {
+        for (text, label) in [
+            ("**Description:** words", Some(("description", "words"))),
+            ("**Depends on**: Phase 1", Some(("depends on", "Phase 1"))),
+            ("**Success Criteria** (what is TRUE):", Some(("success criteria", ""))),
+            ("**bold** words", None),
+            ("words", None),
+        ] {
+            let found = bold_label(text);
+            assert_eq!(found.as_ref().map(|(name, rest)| (name.as_str(), *rest)), label);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `PLAN.md` files: headings `EPIC-001` with directives, lists of criteria and tasks below.
+
+use super::document::{Block, Placed, bold_label};
+use super::reader::{Reader, id_and_title, names};
+use crate::domain::ids::PlanItemId;
+
+/// What is being read of an epic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Scope,
+    Criteria,
+    DependsOn,
+    /// What belongs to a directive that is not used.
+    Unused,
+}
+
+fn begins(level: u8, text: &str) -> Option<(String, &str)> {
+    let prefixes: &[&str] = if level == 2 { &["EPIC", "TASK"] } else { &["EPIC"] };
+    if level == 2 || level == 3 { id_and_title(text, prefixes) } else { None }
+}
+
+/// Whether a part begins an epic, or a task that stands by itself.
+pub(super) fn begins_item(block: &Block) -> bool {
+    matches!(block, Block::Heading { level, text } if begins(*level, text).is_some())
+}
+
+pub(super) fn read(blocks: &[Placed]) -> Reader {
+    let mut reader = Reader::default();
+    let (mut field, mut inside, mut own_level) = (Field::Scope, false, 2);
+    for Placed { line, block } in blocks {
+        match block {
+            Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
+                let title = text.strip_prefix("Plan:").unwrap_or(text).trim();
+                title.clone_into(&mut reader.plan.title);
+            }
+            Block::Heading { level, text } => {
+                field = Field::Scope;
+                if let Some((id, title)) = begins(*level, text) {
+                    (inside, own_level) = (true, *level);
+                    match PlanItemId::parse(&id) {
+                        Ok(id) => reader.item(id, title, *line),
+                        Err(error) => {
+                            let message = format!("\"{id}\" is no id: {error}");
+                            reader.fault(*line, message, "write `EPIC-001: Title`");
+                        }
+                    }
+                    continue;
+                }
+                match text.to_lowercase().trim_end_matches(':') {
+                    "definition of done" | "acceptance criteria" => field = Field::Criteria,
+                    "dependencies" | "depends on" | "depends_on" => field = Field::DependsOn,
+                    "tasks" => {}
+                    _ if *level <= own_level => inside = false,
+                    _ if inside => reader.scope(text),
+                    _ => {}
+                }
+            }
+            Block::Line(text) if inside => match directive(text) {
+                Some((name, rest)) => field = directed(&mut reader, &name, rest, *line),
+                None if field == Field::DependsOn => {
+                    reader.depends_on(&names(text), *line);
+                }
+                None => reader.scope(text),
+            },
+            Block::Entry { depth, text, .. } if inside => match field {
+                Field::Criteria => reader.criterion(text, *depth, *line),
+                Field::DependsOn => reader.depends_on(&names(text), *line),
+                Field::Scope | Field::Unused => {
+                    match directive(text).filter(|(name, _)| is_known(name)) {
+                        Some((name, rest)) => field = directed(&mut reader, &name, rest, *line),
+                        None => reader.scope(&format!("{}- {text}", "  ".repeat(*depth))),
+                    }
+                }
+            },
+            Block::Code(text) if inside && field != Field::Unused => reader.scope(text),
+            Block::Row(cells) if inside => reader.scope(&cells.join(" | ")),
+            Block::Line(_) | Block::Entry { .. } | Block::Row(_) | Block::Code(_) => {}
+        }
+    }
+    reader
+}
+
+/// `Name: words`, also in bold: one word, or two for what is depended on.
+fn directive(text: &str) -> Option<(String, &str)> {
+    if let Some((name, rest)) = bold_label(text) {
+        return Some((name.replace(' ', "_"), rest));
+    }
+    let (name, rest) = text.split_once(':')?;
+    let is_word = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    };
+    let name = if name.eq_ignore_ascii_case("depends on") { "depends_on" } else { name };
+    // An address is no directive.
+    (is_word(name) && !rest.starts_with("//"))
+        .then(|| (name.to_lowercase().replace('-', "_"), rest.trim()))
+}
+
+fn is_known(name: &str) -> bool {
+    const KNOWN: [&str; 18] = [
+        "roles",
+        "role",
+        "objective",
+        "description",
+        "depends_on",
+        "dependencies",
+        "definition_of_done",
+        "acceptance_criteria",
+        "priority",
+        "files",
+        "paths",
+        "allowed_paths",
+        "excluded_paths",
+        "working_dir",
+        "pipeline",
+        "capabilities",
+        "skills",
+        "lifecycle",
+    ];
+    KNOWN.contains(&name)
+}
+
+fn directed(reader: &mut Reader, name: &str, rest: &str, line: u32) -> Field {
+    match name {
+        "objective" | "description" => reader.scope(rest),
+        "depends_on" | "dependencies" => {
+            reader.depends_on(&names(rest), line);
+            return Field::DependsOn;
+        }
+        "definition_of_done" | "acceptance_criteria" => {
+            reader.criterion(rest, 0, line);
+            return Field::Criteria;
+        }
+        "priority" => reader.rank(rest, line),
+        "files" | "paths" | "allowed_paths" => reader.allowed(names(rest), line),
+        "excluded_paths" => reader.excluded(names(rest)),
+        "roles" | "role" | "working_dir" | "pipeline" | "capabilities" | "skills" | "lifecycle" => {
+            let message = format!("the directive `{name}` is not used");
+            let hint = "the team's own roles, lifecycle and project hold for every item";
+            reader.warn(line, message, hint);
+            return Field::Unused;
+        }
+        _ => {
+            let known =
+                "Objective, depends_on, Priority, Files, Acceptance Criteria, Definition of Done";
+            let message = format!("the directive `{name}` is not known");
+            reader.warn(
+                line,
+                message,
+                &format!("known are {known}; it is kept as words of the scope"),
+            );
+            reader.scope(&format!("{name}: {rest}"));
+        }
+    }
+    Field::Scope
+}

@@ -1,0 +1,194 @@
+//! Product requirement documents: below `## User Stories` a heading for each story, with bold blocks.
+
+use std::collections::BTreeMap;
+
+use super::document::{Block, Placed, bold_label, plain};
+use super::reader::{Reader, id_and_title, names};
+use crate::domain::ids::{PlanItemId, RequirementId};
+use crate::domain::plan::{PlanPart, Requirement, RequirementTime};
+
+/// The level of a section, and of a story below it.
+const SECTION: u8 = 2;
+const STORY: u8 = 3;
+
+/// The block of a story that is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Scope,
+    Criteria,
+    DependsOn,
+    Requirements,
+    Allowed,
+    Excluded,
+}
+
+/// The section that is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Stories,
+    Requirements,
+    NonGoals,
+    Other,
+}
+
+fn section(title: &str) -> Section {
+    let title = title.to_lowercase().replace('-', " ");
+    let title = title.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
+    match title {
+        "user stories" | "stories" => Section::Stories,
+        "functional requirements" | "requirements" => Section::Requirements,
+        "non goals" | "out of scope" => Section::NonGoals,
+        _ => Section::Other,
+    }
+}
+
+/// Whether a part begins the section with the stories.
+pub(super) fn is_section(block: &Block) -> bool {
+    matches!(block, Block::Heading { level: SECTION, text } if section(text) == Section::Stories)
+}
+
+/// A heading such as `Phase 2: Later` groups stories.
+fn is_group(text: &str) -> bool {
+    let rest = text.strip_prefix("Phase ").unwrap_or_default();
+    rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(':')
+}
+
+pub(super) fn read(blocks: &[Placed]) -> Reader {
+    let mut reader = Reader::default();
+    let (mut place, mut field, mut story_level) = (Section::Other, Field::Scope, STORY);
+    let mut counted = 0;
+    for Placed { line, block } in blocks {
+        match block {
+            Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
+                reader.plan.title.clone_from(text);
+            }
+            Block::Heading { level, text } if *level <= SECTION => {
+                (place, story_level) = (section(text), STORY);
+            }
+            Block::Heading { level: STORY, text }
+                if place == Section::Stories && is_group(text) =>
+            {
+                story_level = STORY + 1;
+            }
+            Block::Heading { level, text }
+                if place == Section::Stories && *level <= story_level =>
+            {
+                story_level = *level;
+                story(&mut reader, text, *line, &mut counted);
+                field = Field::Scope;
+            }
+            Block::Heading { text, .. } if place == Section::Stories => reader.scope(text),
+            Block::Line(text) if place == Section::Stories => {
+                field = match bold_label(text) {
+                    Some((label, rest)) => labelled(&mut reader, &label, rest, text, *line),
+                    None => {
+                        said(&mut reader, field, text, 1, *line);
+                        field
+                    }
+                };
+            }
+            Block::Entry { depth, text, .. } if place == Section::Stories => {
+                match (field, bold_label(text)) {
+                    // Blocks as entries of a list.
+                    (_, Some((label, rest))) if *depth == 0 && is_label(&label) => {
+                        field = labelled(&mut reader, &label, rest, text, *line);
+                    }
+                    (Field::Scope, _) => reader.scope(&format!("- {text}")),
+                    (field, _) => said(&mut reader, field, text, *depth, *line),
+                }
+            }
+            Block::Entry { depth: 0, text, .. } if place == Section::Requirements => {
+                requirement(&mut reader, text, RequirementTime::Now, *line);
+            }
+            Block::Entry { depth: 0, text, .. } if place == Section::NonGoals => {
+                requirement(&mut reader, text, RequirementTime::OutOfScope, *line);
+            }
+            Block::Code(text) if place == Section::Stories => reader.scope(text),
+            Block::Row(cells) if place == Section::Stories => reader.scope(&cells.join(" | ")),
+            Block::Heading { .. }
+            | Block::Line(_)
+            | Block::Entry { .. }
+            | Block::Row(_)
+            | Block::Code(_) => {}
+        }
+    }
+    reader
+}
+
+fn story(reader: &mut Reader, text: &str, line: u32, counted: &mut u32) {
+    let text = text.trim_start_matches(['✅', '\u{fe0f}', ' ']);
+    let (id, title) = id_and_title(text, &["US", "RI"]).unwrap_or_else(|| {
+        *counted += 1;
+        (format!("US-{counted:03}"), text)
+    });
+    match PlanItemId::parse(&id) {
+        Ok(id) => reader.item(id, title, line),
+        Err(error) => {
+            reader.fault(line, format!("\"{id}\" is no id: {error}"), "write `US-001: Title`")
+        }
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    known(label).is_some() || label == "priority"
+}
+
+fn known(label: &str) -> Option<Field> {
+    match label {
+        "description" | "story" | "user story" => Some(Field::Scope),
+        "acceptance criteria" | "criteria" | "definition of done" => Some(Field::Criteria),
+        "depends on" | "dependencies" => Some(Field::DependsOn),
+        "requirements" | "serves" | "covers" => Some(Field::Requirements),
+        "allowed paths" | "paths" | "files" => Some(Field::Allowed),
+        "excluded paths" | "out of scope paths" => Some(Field::Excluded),
+        _ => None,
+    }
+}
+
+fn labelled(reader: &mut Reader, label: &str, rest: &str, all: &str, line: u32) -> Field {
+    if label == "priority" {
+        reader.rank(rest, line);
+        return Field::Scope;
+    }
+    let Some(field) = known(label) else {
+        reader.scope(&plain(all));
+        return Field::Scope;
+    };
+    if !rest.is_empty() {
+        said(reader, field, rest, 0, line);
+    }
+    field
+}
+
+/// Words that stand in a block of a story.
+fn said(reader: &mut Reader, field: Field, text: &str, depth: usize, line: u32) {
+    match field {
+        Field::Scope => reader.scope(text),
+        Field::Criteria => reader.criterion(text, depth, line),
+        Field::DependsOn => reader.depends_on(&names(text), line),
+        Field::Requirements => reader.serves(&names(text), line),
+        Field::Allowed => reader.allowed(names(text), line),
+        Field::Excluded => reader.excluded(names(text)),
+    }
+}
+
+fn requirement(reader: &mut Reader, text: &str, when: RequirementTime, line: u32) {
+    let text = plain(text);
+    let named = id_and_title(&text, &["FR", "R", "REQ", "NG"]);
+    let (id, text) = match named {
+        Some((id, text)) => (id, text.to_owned()),
+        None => {
+            let prefix = if when == RequirementTime::Now { "R" } else { "N" };
+            let mut numbers: BTreeMap<RequirementTime, u32> = BTreeMap::new();
+            for requirement in &reader.plan.requirements {
+                *numbers.entry(requirement.when).or_default() += 1;
+            }
+            (format!("{prefix}-{}", numbers.get(&when).copied().unwrap_or(0) + 1), text)
+        }
+    };
+    if let Ok(id) = RequirementId::parse(&id) {
+        let part = PlanPart::Requirement(reader.plan.requirements.len());
+        reader.lines.insert(part, line);
+        reader.plan.requirements.push(Requirement { id, text, when });
+    }
+}
