@@ -310,10 +310,13 @@ pub fn limit_end(at: Timestamp, said: Timestamp) -> Option<Timestamp> {
     (at > said && at < said.plus_seconds(LONGEST_LIMIT * 86_400)).then_some(at)
 }
 
+/// The folder of the ledger of runs, in the workspace.
+pub const USAGE: &str = "logs/usage";
+
 /// The file in which the runs of a month of the workspace's zone stand with what they cost, a line each.
 #[must_use]
 pub fn ledger_of(at: Timestamp, zone: chrono_tz::Tz) -> String {
-    format!("logs/usage/{}.jsonl", at.format_in(zone, "%Y-%m"))
+    format!("{USAGE}/{}.jsonl", at.format_in(zone, "%Y-%m"))
 }
 
 /// Everything that the runtime knows about a finished run. Rides in the report envelope.

@@ -22,6 +22,7 @@ pub(super) fn answer(
     brief: &Brief,
     root: &Path,
     played: Option<&Played>,
+    simulated: Option<Job>,
     wrote: &mut dyn FnMut(&Path),
 ) -> Answer {
     let task = &brief.task;
@@ -57,10 +58,11 @@ pub(super) fn answer(
     if let Some(duty) = task.work.duty {
         return duties::answer(task, duty, root, wrote);
     }
-    let job = match &task.work.item {
+    let job = match (simulated, &task.work.item) {
+        (Some(job), _) => job,
         // What a sprint delivers is said by the item; the words around it speak of the whole sprint.
-        Some(item) => tasks::job(&item_words(task, item), root, chosen(task)),
-        None => tasks::job(&words(task), root, chosen(task)),
+        (None, Some(item)) => tasks::job(&item_words(task, item), root, chosen(task)),
+        (None, None) => tasks::job(&words(task), root, chosen(task)),
     };
     let Some(kind) = task.kind else {
         return match task.role {

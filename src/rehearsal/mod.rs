@@ -30,7 +30,10 @@ mod plan;
 mod run;
 mod script;
 mod tasks;
+mod times;
 mod web;
+
+pub use times::StepTimes;
 
 /// The hidden subcommand: the brief on stdin, JSON lines on stdout, the worktree as working folder.
 pub fn main(_args: &[OsString]) -> ExitCode {
@@ -54,10 +57,16 @@ fn play() -> Result<(), String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).ok_or("HOME is not set")?;
     print(&Line::Session { id: brief.session.clone() })?;
     print(&Line::Text { text: format!("{LABEL}: {} at work", brief.task.role) })?;
-    let played = match &brief.script {
-        Some(path) => script::next(path, &brief.task, &home)?,
-        None => None,
+    let script = brief.script.as_ref().map(|path| files::read_text(path)).transpose();
+    let script = script.map_err(|error| error.to_string())?;
+    let times = script.as_deref().map_or(Ok(None), StepTimes::of_script)?;
+    let played = match (&script, &times) {
+        (Some(text), None) => script::next(text, &brief.task, &home)?,
+        (Some(_) | None, _) => None,
     };
+    if let Some(times) = &times {
+        std::thread::sleep(times.of(&brief.task));
+    }
     let act = played.as_ref().map(|played| played.act);
     match act {
         Some(Act::Hang) => loop {
@@ -102,7 +111,8 @@ fn play() -> Result<(), String> {
     while let Ok(words) = heard.try_recv() {
         take(&mut brief, words)?;
     }
-    let outcome = answer(&brief, &root, played.as_ref(), &mut |path| {
+    let job = times.and_then(|_| times::job(&brief.task));
+    let outcome = answer(&brief, &root, played.as_ref(), job, &mut |path| {
         // The files are written whether anybody hears of it or not.
         let _ = print(&Line::Wrote { path: path.to_string_lossy().into_owned() });
     });

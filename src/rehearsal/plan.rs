@@ -60,13 +60,19 @@ fn chosen(sprint: &SprintBrief, root: &Path) -> Vec<Item> {
     items.into_iter().filter(|item| wanted.contains(&item.number) && !item.is_done(root)).collect()
 }
 
-/// Items that wait in the backlog: what a sprint without a kickoff is made of.
-fn waiting(task: &Task) -> Vec<&BacklogItem> {
-    task.work.backlog.iter().filter(|item| item.status == BacklogStatus::Pending).collect()
+/// Items that wait in the backlog: what a sprint without a kickoff is made of, and one whose milestone is the title of a
+/// plan that a person brought.
+fn waiting<'t>(task: &'t Task, sprint: &SprintBrief) -> Vec<&'t BacklogItem> {
+    let asked = sprint.requested_milestone.trim();
+    let is_meant = |item: &&BacklogItem| {
+        asked.is_empty() || (item.plan.is_some() && item.milestone_title.trim() == asked)
+    };
+    let pending = task.work.backlog.iter().filter(|item| item.status == BacklogStatus::Pending);
+    pending.filter(is_meant).collect()
 }
 
 fn from_backlog(task: &Task, sprint: &SprintBrief) -> bool {
-    sprint.requested_milestone.trim().is_empty() && !waiting(task).is_empty()
+    !waiting(task, sprint).is_empty()
 }
 
 /// The addresses that research brought.
@@ -80,7 +86,7 @@ fn milestone(task: &Task, sprint: &SprintBrief) -> String {
     if let Some(title) = asked.into_iter().find(|title| !title.trim().is_empty()) {
         return title.clone();
     }
-    match waiting(task).as_slice() {
+    match waiting(task, sprint).as_slice() {
         [] => say(task, "The open tasks of the project", "프로젝트의 남은 작업"),
         [one] => one.title.clone(),
         [first, rest @ ..] => say(
@@ -93,8 +99,11 @@ fn milestone(task: &Task, sprint: &SprintBrief) -> String {
 
 fn frame(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
     let title = milestone(task, sprint);
-    let count =
-        if from_backlog(task, sprint) { waiting(task).len() } else { chosen(sprint, root).len() };
+    let count = if from_backlog(task, sprint) {
+        waiting(task, sprint).len()
+    } else {
+        chosen(sprint, root).len()
+    };
     let framing = say(
         task,
         format!("{count} open items of the project stand between today and \"{title}\"."),
@@ -132,7 +141,7 @@ fn write_documents(
     wrote: &mut dyn FnMut(&Path),
 ) -> Answer {
     let titles: Vec<String> = if from_backlog(task, sprint) {
-        waiting(task).iter().map(|item| item.title.clone()).collect()
+        waiting(task, sprint).iter().map(|item| item.title.clone()).collect()
     } else {
         chosen(sprint, root).iter().map(|item| item.title.clone()).collect()
     };
@@ -189,7 +198,7 @@ fn define(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
     let checks = say(task, "the project's checks pass", "프로젝트의 검사가 통과한다");
     let mut made: Vec<Value> = Vec::new();
     if from_backlog(task, sprint) {
-        for item in waiting(task) {
+        for item in waiting(task, sprint) {
             let mut sent = same(item);
             if item.acceptance_criteria.is_empty() {
                 sent["acceptance_criteria"] = json!([item.title, checks]);

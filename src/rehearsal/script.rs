@@ -115,10 +115,9 @@ struct Entry {
 
 /// What to play now. How often each entry was played is kept in the private
 /// home, which lives as long as the session.
-pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<Played>, String> {
-    let text = files::read_text(script).map_err(|error| error.to_string())?;
-    let entries: Vec<Entry> = serde_yaml::from_str(&text)
-        .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
+pub(super) fn next(script: &str, task: &Task, home: &Path) -> Result<Option<Played>, String> {
+    let entries: Vec<Entry> =
+        serde_yaml::from_str(script).map_err(|error| format!("cannot read the script: {error}"))?;
     let path: PathBuf = home.join("rehearsal-script.json");
     let mut played: BTreeMap<usize, u32> = files::read_text_if_present(&path)
         .ok()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::house::teams;
+use crate::support::house::{House, Plan, teams};
 
 fn sample(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/plans");
@@ -114,4 +114,107 @@ async fn what_cannot_be_read_is_one_line() {
     }
     let (code, _, err) = plan(&["check", "/nowhere/plan.md"]).await;
     assert!(code == 1 && err.contains("/nowhere/plan.md"), "{err}");
+}
+
+#[tokio::test]
+async fn a_plan_is_taken_in_once_and_a_newer_version_by_its_approval() {
+    let house = House::open(Plan::default()).await;
+    house.reads("startup", "The team is up").await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("letters.md");
+    let path = file.to_str().unwrap();
+    let text = "# Letters\n\n## EPIC-001: Write\nFiles: a/**\n#### Acceptance Criteria\n- [ ] `a` is there\n";
+    std::fs::write(&file, text).unwrap();
+    let (code, out, err) = house.teams(&["plan", "import", path]).await;
+    assert!(code == 0 && out.contains("EPIC-001 · Write"), "{out}{err}");
+    let (_, out, _) = house.teams(&["plan", "import", path]).await;
+    assert!(out.contains("Nothing was changed"), "{out}");
+    std::fs::write(&file, format!("{text}\n## EPIC-002: Send\ndepends_on: [EPIC-001]\n#### Acceptance Criteria\n- [ ] `b`\n"))
+        .unwrap();
+    let (code, out, _) = house.teams(&["plan", "import", path, "--json"]).await;
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["differences"][0]["how"]), (0, &Value::from("added")), "{out}");
+    assert_eq!(house.teams(&["plan", "import", path, "--approve", "0123456"]).await.0, 1);
+    let (_, before, _) = house.teams(&["backlog", "list"]).await;
+    assert!(before.contains("Write") && !before.contains("Send"), "{before}");
+    let digest = told["digest"].as_str().unwrap();
+    let (code, out, err) = house.teams(&["plan", "import", path, "--approve", digest]).await;
+    assert_eq!(code, 0, "{out}{err}");
+    let (_, after, _) = house.teams(&["backlog", "list", "--json"]).await;
+    let items: Value = serde_json::from_str(&after).unwrap();
+    let items = items.as_array().unwrap();
+    assert_eq!(items.len(), 2, "{after}");
+    let send = items.iter().find(|item| item["title"] == "Send").unwrap();
+    assert_eq!(send["plan"]["plan_id"], "letters");
+    assert_eq!(send["depends_on"].as_array().map(Vec::len), Some(1));
+    house.close().await;
+}
+
+/// Plays a plan by the demo.
+async fn simulate(plan: &str, times: &str) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (plan, times) = (write("plan.md", plan), write("times.yaml", times));
+    let dir = folder.path().join("demo").display().to_string();
+    let arguments = [
+        "demo",
+        "--dir",
+        &dir,
+        "--script",
+        "plan",
+        "--plan",
+        &plan,
+        "--simulate",
+        &times,
+        "--json",
+    ];
+    teams(&arguments, &BTreeMap::new()).await
+}
+
+#[tokio::test]
+async fn a_simulated_plan_is_delivered_side_by_side_and_tells_its_figures() {
+    let epic = |number: u32, on: &str| {
+        format!(
+            "## EPIC-00{number}: Part {number}\ndepends_on: [{on}]\n#### Acceptance Criteria\n- [ ] its file is there\n\n"
+        )
+    };
+    let plan =
+        ["# Parts\n\n".to_owned(), epic(1, ""), epic(2, ""), epic(3, "EPIC-001"), epic(4, "")]
+            .concat();
+    let (code, out, err) = simulate(&plan, "step: 0.2\nitems: {EPIC-003: 0.1}\nslots: 2\n").await;
+    assert_eq!(code, 0, "{out}{err}");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&told["landed"], &told["ejected"], &told["peak_runs"]),
+        (&4.into(), &0.into(), &2.into()),
+        "{out}"
+    );
+    assert_eq!(told["critical_path"], serde_json::json!(["Part 1", "Part 3"]), "{out}");
+    let seconds = |name: &str| told[name].as_f64().unwrap();
+    assert!(
+        seconds("makespan_s") > seconds("critical_path_s") && seconds("critical_path_s") > 0.5,
+        "{out}"
+    );
+    assert!(told["check_runs"].as_u64() >= Some(4), "{out}");
+}
+
+#[tokio::test]
+async fn times_and_plans_that_cannot_be_played_are_one_line() {
+    let plan = "# P\n## EPIC-1: a\n#### Acceptance Criteria\n- c\n";
+    let cycle = "# P\n## EPIC-1: a\ndepends_on: [EPIC-1]\n\n#### Acceptance Criteria\n- c\n";
+    for (plan, times, words) in [
+        (plan, "step: -1\n", "`step` is -1"),
+        (plan, "step: 1\nslots: 0\n", "`slots` is 0"),
+        (plan, "step: 1\nitems: {EPIC-9: 1}\n", "`items.EPIC-9` is no item"),
+        (cycle, "step: 1\n", "a cycle: EPIC-1 → EPIC-1"),
+    ] {
+        let (code, out, err) = simulate(plan, times).await;
+        assert!(code == 1 && err.contains(words), "{out}{err}");
+    }
+    let (code, _, err) = teams(&["demo", "--script", "plan"], &BTreeMap::new()).await;
+    assert!(code == 2 && err.contains("--plan FILE"), "{err}");
 }

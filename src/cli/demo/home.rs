@@ -13,10 +13,13 @@ use crate::domain::language::Language;
 use crate::git;
 use crate::local_guild::GuildInfo;
 use crate::platform::files;
+use crate::rehearsal::StepTimes;
 use crate::workspace::init::{self, Options};
 
 /// The files of the project within the scaffold.
 const PROJECT_FILES: &str = "demo/project/";
+/// The times of a simulated plan, in the workspace.
+const TIMES: &str = "times.yaml";
 /// The branch of the project.
 pub(super) const BRANCH: &str = "main";
 
@@ -84,8 +87,9 @@ impl Home {
         guild: &GuildInfo,
         agent: &AgentArgument,
         model_url: Option<&str>,
+        times: Option<&StepTimes>,
     ) -> Result<(), Failure> {
-        let runtime = self.runtime_yaml(guild, agent, model_url)?;
+        let runtime = self.runtime_yaml(guild, agent, model_url, times)?;
         let discord = discord_yaml(guild)?;
         let root = self.workspace();
         let options = Options {
@@ -95,6 +99,10 @@ impl Home {
             ..Options::default()
         };
         init::init(&root, &options)?;
+        if let Some(times) = times {
+            let text = serde_json::to_string(times).map_err(broken)?;
+            files::write_atomic(&root.join(TIMES), text)?;
+        }
         // The guild's address is another one at each start, and so may the agent be.
         files::write_atomic(&root.join("discord_agents_config.yaml"), discord)?;
         files::write_atomic(&root.join("team_runtime.yaml"), runtime)?;
@@ -106,6 +114,7 @@ impl Home {
         guild: &GuildInfo,
         agent: &AgentArgument,
         model_url: Option<&str>,
+        times: Option<&StepTimes>,
     ) -> Result<String, Failure> {
         let owner = guild.users.get("owner").map(|account| account.id.clone()).unwrap_or_default();
         let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
@@ -124,7 +133,8 @@ impl Home {
             "agent": agent.kind.as_str(),
             "command": json!(agent.command).to_string(),
             "model_url": model_url.map_or_else(|| "null".to_owned(), quoted),
-            "script": "null",
+            "script": if times.is_some() { TIMES } else { "null" },
+            "slots": times.map(|times| times.slots),
             "language": language.as_str(),
         });
         template("demo/team_runtime.yaml", &values)

@@ -3,6 +3,7 @@
 mod guild;
 mod home;
 mod person;
+mod plan;
 mod request;
 mod sprint;
 mod team;
@@ -30,9 +31,18 @@ pub(super) struct Args {
     /// The base address of another model server for the real agent
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
-    /// Play one request, or a whole sprint, to its end and tell what happens
+    /// Play one request, a whole sprint, or a plan file to its end and tell what happens
     #[arg(long, value_enum)]
     script: Option<Script>,
+    /// For `--script plan`: the file, of any kind that `teams plan check` reads
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// For `--script plan`: how long each role takes (`step: 1.0`, `items: {EPIC-001: 2.5}`, `slots: 4`)
+    #[arg(long, value_name = "FILE")]
+    simulate: Option<PathBuf>,
+    /// For `--script plan`: the figures as JSON
+    #[arg(long)]
+    json: bool,
     /// Kill the team with SIGKILL at its N-th durable append, start it again and go on
     #[arg(long, value_name = "N")]
     pull_plug: Option<u64>,
@@ -53,6 +63,8 @@ impl Args {
 enum Script {
     /// The first task of the project's task list
     Request,
+    /// The items of a plan file, by agents that take given times and add a file each
+    Plan,
     /// Everything on the list: planned, worked on todo by todo, reported and archived
     Sprint,
 }
@@ -66,25 +78,55 @@ pub(super) fn run(_global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 async fn play(args: &Args) -> Result<(), Failure> {
+    let simulation = simulation(args)?;
+    let tell = |words: String| {
+        if !args.json {
+            say(words);
+        }
+    };
     let home = home::Home::make(&args.dir)?;
     let mut guild = guild::Guild::start(&home, args.port).await?;
-    home.write_workspace(&guild.info, &args.agent, args.model_url.as_deref())?;
+    let times = simulation.as_ref().map(|simulation| &simulation.times);
+    home.write_workspace(&guild.info, &args.agent, args.model_url.as_deref(), times)?;
     let mut team = team::Team::start(&home, &guild.info, args.plug())?;
-    say(format_args!("The page:    {}", guild.info.page_url));
-    say(format_args!("The project: {}", home.project().display()));
-    if args.agent.kind == AgentKind::Rehearsal {
-        say(
-            "The agents rehearse: no model is asked; they do the tasks of TASKS.md and literal edits.",
-        );
+    tell(format!("The page:    {}", guild.info.page_url));
+    tell(format!("The project: {}", home.project().display()));
+    match (&simulation, args.agent.kind) {
+        (Some(_), _) => tell("The agents rehearse a plan: they wait, and add a file for each item.".to_owned()),
+        (None, AgentKind::Rehearsal) => tell(
+            "The agents rehearse: no model is asked; they do the tasks of TASKS.md and literal edits."
+                .to_owned(),
+        ),
+        (None, _) => {}
     }
-    let outcome = match args.script {
-        Some(Script::Request) => request::play(&home, &guild.info, &mut team).await,
-        Some(Script::Sprint) => sprint::play(&home, &guild.info, &mut team).await,
-        None => chat(&mut team).await,
+    let outcome = match (args.script, &simulation) {
+        (_, Some(simulation)) => {
+            plan::play(&home, &guild.info, &mut team, simulation, args.json).await
+        }
+        (Some(Script::Request), None) => request::play(&home, &guild.info, &mut team).await,
+        (Some(Script::Sprint), None) => sprint::play(&home, &guild.info, &mut team).await,
+        (Some(Script::Plan) | None, None) => chat(&mut team).await,
     };
     team.stop().await;
     guild.stop().await;
     outcome
+}
+
+/// The plan that is to be played, where one is.
+fn simulation(args: &Args) -> Result<Option<plan::Simulation>, Failure> {
+    match (args.script, &args.plan, &args.simulate) {
+        (Some(Script::Plan), Some(plan), Some(times)) => {
+            if args.agent.kind != AgentKind::Rehearsal {
+                return Err(Failure::usage("only the rehearsal agent takes given times"));
+            }
+            plan::Simulation::read(plan, times).map(Some)
+        }
+        (Some(Script::Plan), ..) => {
+            Err(Failure::usage("`--script plan` needs `--plan FILE` and `--simulate TIMES`"))
+        }
+        (_, None, None) if !args.json => Ok(None),
+        _ => Err(Failure::usage("`--plan`, `--simulate` and `--json` belong to `--script plan`")),
+    }
 }
 
 /// Until the person says stop.

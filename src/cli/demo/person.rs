@@ -19,13 +19,26 @@ pub(super) struct Person<'a> {
     http: reqwest::Client,
     guild: &'a GuildInfo,
     token: String,
+    quiet: bool,
 }
 
 impl<'a> Person<'a> {
     pub(super) fn new(guild: &'a GuildInfo) -> Result<Person<'a>, Failure> {
         let token = guild.users.get("owner").map(|account| account.token.clone());
         let token = token.ok_or_else(|| Failure::new("the guild has no owner"))?;
-        Ok(Person { http: reqwest::Client::new(), guild, token })
+        Ok(Person { http: reqwest::Client::new(), guild, token, quiet: false })
+    }
+
+    /// The same without a word on the terminal.
+    pub(super) fn quiet(self, quiet: bool) -> Self {
+        Person { quiet, ..self }
+    }
+
+    /// Says something on the terminal.
+    pub(super) fn tell(&self, words: &str) {
+        if !self.quiet {
+            say(words);
+        }
     }
 
     async fn get(&self, path: &str) -> Result<Value, Failure> {
@@ -87,7 +100,7 @@ impl<'a> Person<'a> {
                     let Some(chunk) = chunk else {
                         return Err(Failure::new("the local guild closed"));
                     };
-                    show(&mut text, &chunk.map_err(broken)?);
+                    self.show(&mut text, &chunk.map_err(broken)?);
                 }
                 ended = team.keep() => ended?,
                 () = tokio::time::sleep(LOOK_AGAIN) => {
@@ -99,18 +112,20 @@ impl<'a> Person<'a> {
         }
         // What was said last is still on its way here.
         while let Ok(Some(Ok(chunk))) = tokio::time::timeout(LOOK_AGAIN, stream.next()).await {
-            show(&mut text, &chunk);
+            self.show(&mut text, &chunk);
         }
         Ok(())
     }
-}
 
-/// Takes in a piece of the stream; each message in it becomes a line on the terminal.
-fn show(text: &mut Vec<u8>, chunk: &[u8]) {
-    text.extend_from_slice(chunk);
-    while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
-        let line: Vec<u8> = text.drain(..=end).collect();
-        show_line(&String::from_utf8_lossy(&line));
+    /// Takes in a piece of the stream; each message in it becomes a line on the terminal.
+    fn show(&self, text: &mut Vec<u8>, chunk: &[u8]) {
+        text.extend_from_slice(chunk);
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = text.drain(..=end).collect();
+            if !self.quiet {
+                show_line(&String::from_utf8_lossy(&line));
+            }
+        }
     }
 }
 

@@ -35,22 +35,33 @@ const fn words(language: Language) -> &'static str {
 /// Plays it. `Ok` only with every todo committed, green and archived.
 pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Result<(), Failure> {
     let person = Person::new(guild)?;
-    let (message, said_before) = person.ask(words(system_language())).await?;
-    if said_before && ended(home, &message)?.is_some() {
-        say("The sprint was finished before.");
-    } else {
-        if said_before {
-            say("The sprint was begun before; going on.");
-        } else {
-            say(format_args!("owner: @Teams {}", words(system_language()).replace('\n', " · ")));
-        }
-        let is_over = || Ok(ended(home, &message)?.is_some());
-        let watched = person.watch(team, is_over);
-        tokio::time::timeout(PATIENCE, watched)
-            .await
-            .map_err(|_| Failure::new("the sprint did not end in time"))??;
+    let sprint = deliver(home, team, &person, words(system_language())).await?;
+    prove(home, &sprint).await
+}
+
+/// Asks for a sprint, unless it was asked for before, and waits until it has ended.
+pub(super) async fn deliver(
+    home: &Home,
+    team: &mut Team,
+    person: &Person<'_>,
+    words: &str,
+) -> Result<Sprint, Failure> {
+    let (message, said_before) = person.ask(words).await?;
+    if said_before && let Some(sprint) = ended(home, &message)? {
+        person.tell("The sprint was finished before.");
+        return Ok(sprint);
     }
-    prove(home, &message).await
+    if said_before {
+        person.tell("The sprint was begun before; going on.");
+    } else {
+        person.tell(&format!("owner: @Teams {}", words.replace('\n', " · ")));
+    }
+    let is_over = || Ok(ended(home, &message)?.is_some());
+    let watched = person.watch(team, is_over);
+    tokio::time::timeout(PATIENCE, watched)
+        .await
+        .map_err(|_| Failure::new("the sprint did not end in time"))??;
+    ended(home, &message)?.ok_or_else(|| Failure::new("the sprint has not ended"))
 }
 
 /// The sprint that the message asked for, once it has ended and everything about it was said.
@@ -80,8 +91,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
 }
 
 /// What the script promises: a commit a todo and nothing else, green at each, and the sprint in the history.
-async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
-    let sprint = ended(home, message)?.ok_or_else(|| Failure::new("the sprint has not ended"))?;
+async fn prove(home: &Home, sprint: &Sprint) -> Result<(), Failure> {
     let is_open = |todo: &&Todo| todo.status != TodoStatus::Committed;
     if let Some(open) = sprint.work.todos.iter().find(is_open) {
         return Err(Failure::new(format!("{} is {}", open.title, open.status)));
@@ -104,7 +114,7 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
         }
         say(format_args!("green at {}: {}", &id[..10], todo.title));
     }
-    for path in [&sprint.closing.report_path, &history(&sprint)] {
+    for path in [&sprint.closing.report_path, &history(sprint)] {
         if !files::exists(&home.workspace().join(path)) {
             return Err(Failure::new(format!("{path} was not written")));
         }

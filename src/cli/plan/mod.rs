@@ -67,7 +67,7 @@ pub(super) struct File {
 pub(super) struct CheckedPlan {
     pub(super) file: PlanFile,
     pub(super) name: String,
-    pub(super) remarks: Vec<Remark>,
+    remarks: Vec<Remark>,
 }
 
 impl CheckedPlan {
@@ -93,6 +93,11 @@ impl CheckedPlan {
         }
         remarks.sort_by_key(|remark| (remark.line, remark.severity));
         Ok(CheckedPlan { file, name, remarks })
+    }
+
+    /// A failure where the plan cannot be used.
+    pub(super) fn must_hold(&self) -> Result<(), Failure> {
+        if self.faults() == 0 { Ok(()) } else { self.judge() }
     }
 
     fn faults(&self) -> usize {
@@ -185,9 +190,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
         }
         Command::Import { file, approve, json } => {
             let plan = CheckedPlan::read(&file.file)?;
-            if plan.faults() > 0 {
-                return plan.judge();
-            }
+            plan.must_hold()?;
             let plan_id = plan_id(&plan.name)
                 .map_err(|error| Failure::new(format!("cannot use {}: {error}", plan.name)))?;
             let approve = approve.as_ref().map(|digest| digest.trim().to_lowercase());
@@ -211,9 +214,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
         }
         Command::Dag { file, svg } => {
             let plan = CheckedPlan::read(&file.file)?;
-            if plan.faults() > 0 {
-                return plan.judge();
-            }
+            plan.must_hold()?;
             let items: Vec<_> = plan.file.plan.items.iter().collect();
             let edges: Vec<_> =
                 items.iter().map(|it| (it.id.clone(), it.depends_on.clone())).collect();

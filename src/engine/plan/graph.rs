@@ -119,7 +119,10 @@ impl Graph {
 
     /// The heaviest chain, from its first to its last.
     #[must_use]
-    pub fn critical_path(&self, weight: impl Fn(usize) -> f64) -> Vec<usize> {
+    pub fn critical_path<W>(&self, weight: impl Fn(usize) -> W) -> Vec<usize>
+    where
+        W: Copy + Default + PartialOrd + std::ops::Add<Output = W>,
+    {
         let remaining = self.remaining(weight);
         let heaviest = |all: &mut dyn Iterator<Item = usize>| {
             // Of two that are equal the first of the list, so that the answer is the same each time.

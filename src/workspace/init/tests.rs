@@ -143,7 +143,7 @@ fn the_demos_templates_make_files_that_load() {
     use crate::assets::{render, scaffold_text};
     let values = serde_json::json!({
         "project": "\"/d/project\"", "owner": "\"1\"", "agent": "rehearsal", "model_url": "null", "command": "[]",
-        "script": "null", "command": "[]", "language": "ko", "guild_id": "\"2\"", "relay_channel_id": "\"3\"",
+        "script": "null", "slots": null, "command": "[]", "language": "ko", "guild_id": "\"2\"", "relay_channel_id": "\"3\"",
         "startup_channel_id": "\"3\"", "report_channel_id": "\"3\"", "base_url": "\"http://127.0.0.1:1\"",
         "gateway_url": "\"ws://127.0.0.1:1\"",
     });

@@ -366,6 +366,7 @@ fn furnish(root: &Path, info: &GuildInfo) {
         "model_url": "null",
         "command": "[]",
         "script": "null",
+        "slots": null,
         "language": "en",
     });
     let discord = json!({

@@ -1,0 +1,220 @@
+//! `--script plan`: a plan file delivered by agents that take given times, through the whole real service, and its
+//! figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::home::{Home, broken};
+use super::person::Person;
+use super::sprint;
+use super::team::Team;
+use crate::cli::output::say_json;
+use crate::cli::plan::CheckedPlan;
+use crate::cli::{Failure, say};
+use crate::domain::ids::{RequestId, TodoId};
+use crate::domain::incoming::Command as Order;
+use crate::domain::record::inside;
+use crate::domain::run::USAGE;
+use crate::domain::sprint::{Sprint, TodoStatus};
+use crate::domain::time::Timestamp;
+use crate::engine::plan::graph::Graph;
+use crate::import::plan::plan_id;
+use crate::local_guild::GuildInfo;
+use crate::platform::files;
+use crate::rehearsal::StepTimes;
+use crate::service::{self, ControlError};
+
+/// How long the team may take until it answers, and how often it is asked.
+const STARTING: Duration = Duration::from_secs(60);
+const ASKED: Duration = Duration::from_millis(100);
+
+/// What is played.
+pub(super) struct Simulation {
+    plan: CheckedPlan,
+    pub(super) times: StepTimes,
+}
+
+impl Simulation {
+    /// Reads the plan and the times before anything is made.
+    pub(super) fn read(plan: &Path, times: &Path) -> Result<Simulation, Failure> {
+        let plan = CheckedPlan::read(plan)?;
+        plan.must_hold()?;
+        let wrong =
+            |error: String| Failure::new(format!("cannot use {}: {error}", times.display()));
+        let read = StepTimes::read(&files::read_text(times)?).map_err(wrong)?;
+        let unknown = read.items.keys().find(|id| plan.file.plan.item(id).is_none());
+        if let Some(id) = unknown {
+            return Err(wrong(format!("`items.{id}` is no item of {}", plan.name)));
+        }
+        Ok(Simulation { plan, times: read })
+    }
+}
+
+/// Plays it. `Ok` only with every item delivered.
+pub(super) async fn play(
+    home: &Home,
+    guild: &GuildInfo,
+    team: &mut Team,
+    simulation: &Simulation,
+    json: bool,
+) -> Result<(), Failure> {
+    let plan = &simulation.plan;
+    take_in(home, team, plan).await?;
+    let person = Person::new(guild)?.quiet(json);
+    let title = plan.file.plan.title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = format!("start sprint\nmilestone: {title}");
+    let sprint = sprint::deliver(home, team, &person, &words).await?;
+    let figures = Figures::of(home, &sprint)?;
+    if json {
+        say_json(&figures.json(), true);
+    } else {
+        figures.tell();
+    }
+    let open = sprint.work.todos.iter().find(|todo| todo.status != TodoStatus::Committed);
+    match open {
+        Some(open) => Err(Failure::new(format!("{} is {}", open.title, open.status))),
+        None => Ok(()),
+    }
+}
+
+/// Hands the plan to the team, as soon as it answers.
+async fn take_in(home: &Home, team: &mut Team, plan: &CheckedPlan) -> Result<(), Failure> {
+    let id = plan_id(&plan.name).map_err(broken)?;
+    let asked = async {
+        loop {
+            let order = Order::PlanImport {
+                plan_id: id.clone(),
+                plan: Box::new(plan.file.plan.clone()),
+                approve: None,
+            };
+            match service::call(&home.workspace(), order.into()).await {
+                Err(ControlError::NotRunning(_)) => tokio::time::sleep(ASKED).await,
+                answered => return answered.map(|_| ()).map_err(broken),
+            }
+        }
+    };
+    tokio::select! {
+        answered = tokio::time::timeout(STARTING, asked) => {
+            answered.map_err(|_| Failure::new("the team did not answer in time"))?
+        }
+        ended = team.keep() => ended,
+    }
+}
+
+/// A line of the ledger of runs.
+#[derive(Debug, Deserialize)]
+struct Turn {
+    at: Timestamp,
+    ms: i64,
+    #[serde(default)]
+    todo_id: Option<TodoId>,
+}
+
+/// What a played plan comes to.
+#[derive(Debug, PartialEq)]
+struct Figures {
+    makespan_s: f64,
+    critical_path_s: f64,
+    critical_path: Vec<String>,
+    peak_runs: usize,
+    check_runs: usize,
+    landed: usize,
+    ejected: usize,
+}
+
+impl Figures {
+    fn of(home: &Home, sprint: &Sprint) -> Result<Figures, Failure> {
+        let todos = &sprint.work.todos;
+        let turns = turns(home)?;
+        let mut worked: BTreeMap<&TodoId, i64> = BTreeMap::new();
+        for turn in &turns {
+            if let Some(todo) = &turn.todo_id {
+                *worked.entry(todo).or_default() += turn.ms;
+            }
+        }
+        let edges: Vec<_> =
+            todos.iter().map(|it| (&it.todo_id, it.depends_on.iter().collect())).collect();
+        let weight = |at: usize| worked.get(&todos[at].todo_id).copied().unwrap_or(0);
+        let graph =
+            Graph::of(&edges).ok_or_else(|| Failure::new("the todos wait for each other"))?;
+        let path = graph.critical_path(weight);
+        let begun = todos.iter().filter_map(|todo| todo.started_at).min();
+        let ended = todos.iter().filter_map(|todo| todo.ended_at).max();
+        let span = begun.zip(ended).map_or(0, |(from, to)| to.millis() - from.millis());
+        let requests: BTreeSet<&RequestId> =
+            todos.iter().filter_map(|todo| todo.request_id.as_ref()).collect();
+        let mut seen = [0; 2];
+        for id in requests {
+            let path = home.workspace().join(inside(&format!("requests/{id}.events.jsonl")));
+            let text = files::read_text_if_present(&path)?.unwrap_or_default();
+            for (kind, seen) in ["checks", "conflict"].iter().zip(&mut seen) {
+                *seen += text.matches(&format!("\"type\":\"{kind}\"")).count();
+            }
+        }
+        Ok(Figures {
+            makespan_s: seconds(span),
+            critical_path_s: seconds(path.iter().map(|at| weight(*at)).sum()),
+            critical_path: path.iter().map(|at| todos[*at].title.clone()).collect(),
+            peak_runs: peak(&turns),
+            check_runs: seen[0],
+            landed: todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count(),
+            ejected: seen[1],
+        })
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "makespan_s": self.makespan_s,
+            "critical_path_s": self.critical_path_s,
+            "critical_path": self.critical_path,
+            "peak_runs": self.peak_runs,
+            "check_runs": self.check_runs,
+            "landed": self.landed,
+            "ejected": self.ejected,
+        })
+    }
+
+    fn tell(&self) {
+        say(format_args!("From the first todo to the last commit:  {:.1} s", self.makespan_s));
+        let ratio = self.makespan_s / self.critical_path_s.max(0.001);
+        let path = self.critical_path.join(" → ");
+        say(format_args!(
+            "The longest chain of the roles' own time: {:.1} s ({path})",
+            self.critical_path_s
+        ));
+        say(format_args!("The first is {ratio:.2} times the second."));
+        say(format_args!(
+            "{} landed, {} conflicts; {} runs at once at most; the checks ran {} times.",
+            self.landed, self.ejected, self.peak_runs, self.check_runs
+        ));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "spans of hours are exact")]
+fn seconds(millis: i64) -> f64 {
+    millis as f64 / 1_000.0
+}
+
+/// The turns that agents took for todos.
+fn turns(home: &Home) -> Result<Vec<Turn>, Failure> {
+    let mut turns = Vec::new();
+    for path in files::list(&home.workspace().join(USAGE))? {
+        let text = files::read_text(&path)?;
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Turn>(line).ok());
+        turns.extend(lines.filter(|turn| turn.todo_id.is_some()));
+    }
+    Ok(turns)
+}
+
+/// The most turns that went on at the same time.
+fn peak(turns: &[Turn]) -> usize {
+    let begins = |turn: &Turn| turn.at.millis() - turn.ms;
+    let at = |time: i64| {
+        turns.iter().filter(|turn| begins(turn) <= time && time < turn.at.millis()).count()
+    };
+    turns.iter().map(|turn| at(begins(turn))).max().unwrap_or(0)
+}
