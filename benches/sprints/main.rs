@@ -11,18 +11,21 @@
 
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use teams::domain::change::Change;
-use teams::domain::ids::RequestId;
+use teams::domain::ids::{PlanId, RequestId};
+use teams::domain::incoming::Command;
 use teams::domain::language::Language;
 use teams::domain::request::RequestEvent;
 use teams::domain::sprint::{Sprint, SprintStatus, TodoStatus};
 use teams::domain::state::State;
+use teams::engine::plan::check;
 use teams::engine::{Input, decide};
+use teams::import::plan::PlanFile;
 use teams::workspace::papers::{self, Reports};
 
 use world::{Watch, World, item, policy, processor};
@@ -31,6 +34,8 @@ use world::{Watch, World, item, policy, processor};
 const LIMIT: Duration = Duration::from_millis(50);
 const ITEMS: usize = 1_000;
 const TODOS: usize = 200;
+/// Items of a plan that a person brings.
+const PLANNED: usize = 500;
 /// Items that the planner's own result brings.
 const FOUND: usize = 50;
 const FINISHED: usize = 1_000;
@@ -43,6 +48,7 @@ const COMPARED: [&str; 4] = [
 ];
 
 fn main() {
+    plans();
     let fresh = big(World::new(0));
     steps(&fresh);
     documents(&fresh, "");
@@ -51,6 +57,36 @@ fn main() {
     println!("(made {FINISHED} finished sprints and the big one in {:.1?})", start.elapsed());
     compare(&fresh, &old);
     whole();
+}
+
+/// A plan of many items: read, held against the rules, and taken into the backlog.
+fn plans() {
+    let mut text = "# Parts\n".to_owned();
+    for number in 1..=PLANNED {
+        let before = number.saturating_sub(7);
+        let on = if before == 0 { String::new() } else { format!("EPIC-{before:04}") };
+        text.push_str(&format!(
+            "\n## EPIC-{number:04}: Part {number}\nObjective: part {number} prints its name.\nFiles: src/part_{number}/**\n\
+             depends_on: [{on}]\n\n#### Acceptance Criteria\n- [ ] `part {number}` prints ok\n- [ ] `part {number} x` fails\n"
+        ));
+    }
+    let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
+    assert_eq!(plan.items.len(), PLANNED);
+    let read = repeat(20, || drop(black_box(PlanFile::read(text.as_bytes()))));
+    let rules = repeat(20, || drop(black_box(check::check(&plan, &BTreeSet::new()))));
+    let taken = repeat(20, || {
+        let mut world = World::new(0);
+        let plan_id = PlanId::parse("parts").unwrap();
+        world.command(Command::PlanImport { plan_id, plan: Box::new(plan.clone()), approve: None });
+        assert_eq!(world.state.backlog.len(), PLANNED);
+    });
+    println!("a plan of {PLANNED} items:");
+    for (name, time, limit) in
+        [("read", read, 100), ("held against the rules", rules, 50), ("taken in", taken, 100)]
+    {
+        let over = if time > Duration::from_millis(limit) { "   OVER" } else { "" };
+        println!("  {name:<56} {time:>10.1?} (limit {limit} ms){over}");
+    }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

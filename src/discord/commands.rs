@@ -225,7 +225,7 @@ mod tests {
             names,
             [
                 "ask", "fast", "quick", "full", "route", "status", "why", "request", "approve",
-                "sprint", "backlog", "outbox", "models", "cost", "health", "settings"
+                "sprint", "backlog", "plan", "outbox", "models", "cost", "health", "settings"
             ]
         );
         let request = all.iter().find(|it| it["name"] == "request").unwrap();

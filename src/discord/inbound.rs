@@ -74,6 +74,19 @@ pub enum Inbound {
         /// The way to answer.
         reply: InteractionReply,
     },
+    /// Somebody dropped a plan; Discord has been told that we heard.
+    Plan {
+        /// Who.
+        actor: Actor,
+        /// What the file is called.
+        name: String,
+        /// Where it was saved, relative to the workspace.
+        path: String,
+        /// The approval that came with it.
+        approve: Option<String>,
+        /// The way to answer.
+        reply: InteractionReply,
+    },
     /// Somebody wants to see something, by a slash command; Discord has been told that we heard.
     Question {
         /// Who.

@@ -36,6 +36,8 @@ pub enum PersonRequest {
     NoRequest(String),
     /// A form, which was shown already. These files came with the command and belong to it.
     Form(Vec<(Attachment, Remote)>),
+    /// A plan in a file, and the approval that was given for it.
+    Plan(Vec<(Attachment, Remote)>, Option<String>),
     /// A sprint, by a filled-in form: the kickoff, still without the files of these ids.
     Kickoff(Box<Kickoff>, Vec<u64>),
 }
@@ -65,6 +67,7 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
         PersonRequest::Command(_)
         | PersonRequest::Look(_)
         | PersonRequest::NoRequest(_)
+        | PersonRequest::Plan(..)
         | PersonRequest::Kickoff(..) => None,
     }
 }
@@ -233,6 +236,10 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
         ["sprint", "status"] => PersonRequest::Look(Question::Sprint),
         ["backlog", "list"] => PersonRequest::Look(Question::Backlog),
         ["backlog", "add"] => PersonRequest::Command(item(&options)),
+        ["plan", "import"] => {
+            let approve = options.text("approve").map(|text| text.chars().take(64).collect());
+            PersonRequest::Plan(files(payload, &options), approve)
+        }
         ["outbox", "retry"] => PersonRequest::Command(Command::OutboxRetry),
         ["outbox", "dismiss"] => {
             let message = options.text("message").unwrap_or_default();

@@ -111,7 +111,7 @@ const fn file(en: &'static str, ko: &'static str) -> Choice {
 }
 
 /// The groups of commands: their names, and what they are about.
-pub const GROUPS: [(Words, Words); 4] = [
+pub const GROUPS: [(Words, Words); 5] = [
     (
         words("request", "요청"),
         words("Withdraw, try again or steer a request", "요청 취소, 다시 시도, 방향 바꾸기"),
@@ -122,6 +122,10 @@ pub const GROUPS: [(Words, Words); 4] = [
     ),
     (words("backlog", "백로그"), words("The backlog: look, add", "백로그 보기, 추가")),
     (
+        words("plan", "계획"),
+        words("Plans that people write: take one in", "사람이 쓴 계획 가져오기"),
+    ),
+    (
         words("outbox", "보낼편지함"),
         words(
             "Messages that Discord refused: try again, give up",
@@ -131,7 +135,7 @@ pub const GROUPS: [(Words, Words); 4] = [
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 23] = [
+pub const COMMANDS: [Entry; 24] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
@@ -304,6 +308,28 @@ pub const COMMANDS: [Entry; 23] = [
                 words("rank", "순위"),
                 words("1 is first", "1이 가장 먼저"),
                 Takes::Number,
+                false,
+            ),
+        ],
+        right: Right::Approve,
+    },
+    Entry {
+        path: &[words("plan", "계획"), words("import", "가져오기")],
+        about: words(
+            "Take a plan into the backlog; a newer version is shown first",
+            "계획을 백로그에 넣기. 바뀐 판은 먼저 보여 줍니다",
+        ),
+        options: &[
+            choice(
+                words("file", "파일"),
+                words("A requirement document, PLAN.md, backlog table or roadmap", "계획 파일"),
+                Takes::File,
+                true,
+            ),
+            choice(
+                words("approve", "승인"),
+                words("The approval that the difference named", "변경 내용에 적힌 승인 값"),
+                Takes::Text,
                 false,
             ),
         ],

@@ -1,11 +1,9 @@
 //! Plans: what shall be true at the end, and the items that bring it about, in ids that are followed to the end.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::ids::{BacklogId, PlanId, PlanItemId, RequirementId};
+use crate::domain::ids::{PlanId, PlanItemId, RequirementId};
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -133,8 +131,6 @@ pub struct StoredPlan {
     pub digest: String,
     /// What it says.
     pub plan: Plan,
-    /// The item of the backlog that stands for each item of the plan.
-    pub backlog_ids: BTreeMap<PlanItemId, BacklogId>,
     /// When this version was taken in.
     pub imported_at: Timestamp,
     /// By whom.

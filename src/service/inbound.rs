@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::answers;
+use super::plan_file::{self, DroppedPlan};
 use super::team::Team;
 use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
@@ -91,6 +92,14 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
                     Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
                     Err(error) => tracing::warn!(%error, "a command was not carried out"),
                 }
+            });
+            return;
+        }
+        Inbound::Plan { actor, name, path, approve, reply } => {
+            let team = Arc::clone(team);
+            tasks::spawn("plan", async move {
+                let dropped = DroppedPlan { name, path, approve };
+                plan_file::import(&team, actor, dropped, reply).await;
             });
             return;
         }

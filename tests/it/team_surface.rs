@@ -240,3 +240,40 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     assert!(!std::path::Path::new(&path).exists(), "{path}");
     house.close().await;
 }
+
+#[tokio::test]
+async fn a_plan_is_dropped_and_its_faults_are_told_with_their_lines() {
+    let house = House::open(Plan::default()).await;
+    house.reads("startup", "The team is up").await;
+    house
+        .until("the commands are there", async |house: &House| {
+            let state = house.owner.ok("GET", "/_local/state", Value::Null).await;
+            state["commands"].as_array()?.iter().any(|it| it["name"] == "plan").then_some(())
+        })
+        .await;
+    let drop = async |text: &str, approve: Option<&str>| {
+        let upload = house.owner.request("POST", "/_local/upload?filename=letters.md");
+        let file: Value = upload.body(text.to_owned()).send().await.unwrap().json().await.unwrap();
+        let mut options = vec![json!({"name": "file", "type": 11, "value": file["id"]})];
+        options.extend(approve.map(|it| json!({"name": "approve", "type": 3, "value": it})));
+        slash(&house, "plan", sub("import", json!(options))).await;
+    };
+    drop("# Letters\n\n## EPIC-001: Write\n", None).await;
+    answered(&house, "line 3: EPIC-001 has no criterion").await;
+    let plan = "# Letters\n\n## EPIC-001: Write\n#### Acceptance Criteria\n- `a` is there\n";
+    drop(plan, None).await;
+    answered(&house, "is in the backlog").await;
+    drop(&format!("{plan}- `b` is there\n"), None).await;
+    answered(&house, "Nothing was changed yet").await;
+    let stored = |house: &House| house.state().unwrap().plans.values().next().unwrap().clone();
+    assert_eq!(stored(&house).version, 1);
+    let mut newer = stored(&house).plan.clone();
+    newer.items[0].criteria.push("`b` is there".to_owned());
+    drop(&format!("{plan}- `b` is there\n"), Some(&newer.digest()[..12])).await;
+    house
+        .until("the newer version is taken in", async |house: &House| {
+            (stored(house).version == 2).then_some(())
+        })
+        .await;
+    house.close().await;
+}

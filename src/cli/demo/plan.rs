@@ -13,7 +13,7 @@ use super::person::Person;
 use super::sprint;
 use super::team::Team;
 use crate::cli::output::say_json;
-use crate::cli::plan::CheckedPlan;
+use crate::cli::plan as plan_file;
 use crate::cli::{Failure, say};
 use crate::domain::ids::{RequestId, TodoId};
 use crate::domain::incoming::Command as Order;
@@ -26,7 +26,7 @@ use crate::import::plan::plan_id;
 use crate::local_guild::GuildInfo;
 use crate::platform::files;
 use crate::rehearsal::StepTimes;
-use crate::service::{self, ControlError};
+use crate::service::{self, CheckedPlan, ControlError};
 
 /// How long the team may take until it answers, and how often it is asked.
 const STARTING: Duration = Duration::from_secs(60);
@@ -41,8 +41,8 @@ pub(super) struct Simulation {
 impl Simulation {
     /// Reads the plan and the times before anything is made.
     pub(super) fn read(plan: &Path, times: &Path) -> Result<Simulation, Failure> {
-        let plan = CheckedPlan::read(plan)?;
-        plan.must_hold()?;
+        let plan = plan_file::read(plan)?;
+        plan_file::must_hold(&plan)?;
         let wrong =
             |error: String| Failure::new(format!("cannot use {}: {error}", times.display()));
         let read = StepTimes::read(&files::read_text(times)?).map_err(wrong)?;

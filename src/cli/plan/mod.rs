@@ -1,6 +1,5 @@
 //! `teams plan`: what is to be delivered, from a file that a person wrote or from the workspace.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -11,10 +10,10 @@ use super::{Failure, Global, say};
 use crate::domain::ids::PlanItemId;
 use crate::domain::incoming::Command as Order;
 use crate::domain::plan::{PlanItem, PlanPart, Severity};
-use crate::engine::plan::check;
 use crate::engine::plan::graph::Graph;
-use crate::import::plan::{LARGEST, PlanFile, Remark, plan_id};
+use crate::import::plan::{LARGEST, Remark, plan_id};
 use crate::platform::files;
+use crate::service::CheckedPlan;
 
 mod picture;
 
@@ -63,89 +62,58 @@ pub(super) struct File {
     file: PathBuf,
 }
 
-/// A plan file with everything that is wrong with it, by lines.
-pub(super) struct CheckedPlan {
-    pub(super) file: PlanFile,
-    pub(super) name: String,
-    remarks: Vec<Remark>,
+/// Reads a file and holds it against the rules.
+pub(super) fn read(path: &Path) -> Result<CheckedPlan, Failure> {
+    let (name, bytes) = bytes(path)?;
+    let unusable = |error| Failure::new(format!("cannot use {name}: {error}"));
+    CheckedPlan::of(&name, &bytes).map_err(unusable)
 }
 
-impl CheckedPlan {
-    /// Reads a file and holds it against the rules.
-    pub(super) fn read(path: &Path) -> Result<CheckedPlan, Failure> {
-        let (name, bytes) = bytes(path)?;
-        let file = PlanFile::read(&bytes)
-            .map_err(|error| Failure::new(format!("cannot use {name}: {error}")))?;
-        let elsewhere: BTreeSet<PlanItemId> = if file.elsewhere {
-            file.plan.items.iter().flat_map(|item| item.depends_on.iter().cloned()).collect()
-        } else {
-            BTreeSet::new()
-        };
-        let mut remarks = file.remarks.clone();
-        for finding in check::check(&file.plan, &elsewhere) {
-            let other = finding.other.map(|other| format!(" (also line {})", file.line(other)));
-            remarks.push(Remark {
-                line: file.line(finding.part),
-                severity: finding.rule.severity(),
-                message: format!("{}{}", finding.message, other.unwrap_or_default()),
-                hint: finding.hint,
-            });
-        }
-        remarks.sort_by_key(|remark| (remark.line, remark.severity));
-        Ok(CheckedPlan { file, name, remarks })
-    }
+/// A failure where the plan cannot be used.
+pub(super) fn must_hold(plan: &CheckedPlan) -> Result<(), Failure> {
+    if plan.faults().next().is_none() { Ok(()) } else { judge(plan) }
+}
 
-    /// A failure where the plan cannot be used.
-    pub(super) fn must_hold(&self) -> Result<(), Failure> {
-        if self.faults() == 0 { Ok(()) } else { self.judge() }
+/// Says what is wrong; a failure where that is a fault.
+fn judge(plan: &CheckedPlan) -> Result<(), Failure> {
+    let said = |remark: &Remark| format!("{}:{}: {}", plan.name, remark.line, remark.message);
+    for warning in plan.remarks.iter().filter(|remark| remark.severity == Severity::Warning) {
+        say(format_args!("{} (warning)\n  {}", said(warning), warning.hint));
     }
-
-    fn faults(&self) -> usize {
-        self.remarks.iter().filter(|remark| remark.severity == Severity::Fault).count()
+    let failure = |remark: &Remark| Failure::new(said(remark)).hint(Some(remark.hint.clone()));
+    let faults: Vec<&Remark> = plan.faults().collect();
+    // The last one is the failure of the command.
+    let Some((last, rest)) = faults.split_last() else { return Ok(()) };
+    for fault in rest {
+        failure(fault).report();
     }
+    Err(failure(last))
+}
 
-    /// Says what is wrong; a failure where that is a fault.
-    fn judge(&self) -> Result<(), Failure> {
-        let said = |remark: &Remark| format!("{}:{}: {}", self.name, remark.line, remark.message);
-        let (faults, warnings): (Vec<&Remark>, Vec<&Remark>) =
-            self.remarks.iter().partition(|remark| remark.severity == Severity::Fault);
-        for warning in warnings {
-            say(format_args!("{} (warning)\n  {}", said(warning), warning.hint));
-        }
-        // The last one is the failure of the command.
-        let Some((last, rest)) = faults.split_last() else { return Ok(()) };
-        let failure = |remark: &Remark| Failure::new(said(remark)).hint(Some(remark.hint.clone()));
-        for fault in rest {
-            failure(fault).report();
-        }
-        Err(failure(last))
-    }
-
-    fn json(&self) -> Value {
-        let items = self.file.plan.items.iter().enumerate();
-        let items: Vec<Value> = items.map(|(at, item)| self.item(at, item)).collect();
-        json!({
-            "file": self.name,
-            "format": self.file.format,
-            "title": self.file.plan.title,
-            "digest": self.file.plan.digest(),
-            "ok": self.faults() == 0,
-            "requirements": self.file.plan.requirements,
-            "items": items,
-            "remarks": self.remarks,
+fn as_json(plan: &CheckedPlan) -> Value {
+    let items = plan.file.plan.items.iter().enumerate();
+    let items: Vec<Value> = items
+        .map(|(at, item)| {
+            let criteria = item.criteria.iter().zip(1..);
+            let criteria =
+                criteria.map(|(text, number)| json!({ "id": format!("C-{number}"), "text": text }));
+            let mut value = json!(item);
+            value["criteria"] = criteria.collect();
+            value["depends_on"] = json!(item.depends_on);
+            value["line"] = json!(plan.file.line(PlanPart::Item(at)));
+            value
         })
-    }
-
-    fn item(&self, at: usize, item: &PlanItem) -> Value {
-        let criteria = item.criteria.iter().zip(1..);
-        let criteria =
-            criteria.map(|(text, number)| json!({ "id": format!("C-{number}"), "text": text }));
-        let mut value = json!(item);
-        value["criteria"] = criteria.collect();
-        value["depends_on"] = json!(item.depends_on);
-        value["line"] = json!(self.file.line(PlanPart::Item(at)));
-        value
-    }
+        .collect();
+    json!({
+        "file": plan.name,
+        "format": plan.file.format,
+        "title": plan.file.plan.title,
+        "digest": plan.file.plan.digest(),
+        "ok": plan.faults().next().is_none(),
+        "requirements": plan.file.plan.requirements,
+        "items": items,
+        "remarks": plan.remarks,
+    })
 }
 
 fn bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
@@ -170,14 +138,14 @@ fn bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
 pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Check { file, json } => {
-            let plan = CheckedPlan::read(&file.file)?;
+            let plan = read(&file.file)?;
             if *json {
-                say_json(&plan.json(), true);
+                say_json(&as_json(&plan), true);
             }
-            match plan.faults() {
+            match plan.faults().count() {
                 0 if *json => Ok(()),
                 0 => {
-                    plan.judge()?;
+                    judge(&plan)?;
                     let items = plan.file.plan.items.len();
                     say(format_args!("{} holds together: {}", plan.name, count(items, "item")));
                     Ok(())
@@ -185,12 +153,12 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
                 faults if *json => {
                     Err(Failure::new(format!("{} has {}", plan.name, count(faults, "fault"))))
                 }
-                _ => plan.judge(),
+                _ => judge(&plan),
             }
         }
         Command::Import { file, approve, json } => {
-            let plan = CheckedPlan::read(&file.file)?;
-            plan.must_hold()?;
+            let plan = read(&file.file)?;
+            must_hold(&plan)?;
             let plan_id = plan_id(&plan.name)
                 .map_err(|error| Failure::new(format!("cannot use {}: {error}", plan.name)))?;
             let approve = approve.as_ref().map(|digest| digest.trim().to_lowercase());
@@ -201,25 +169,25 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
                 let values = reply.content.map(|content| Value::Object(content.values));
                 say_json(&values.unwrap_or_default(), false);
             } else {
-                plan.judge()?;
+                judge(&plan)?;
                 say(plain(&reply.text));
             }
             Ok(())
         }
         Command::Show { file } => {
-            let plan = CheckedPlan::read(&file.file)?;
-            plan.judge()?;
+            let plan = read(&file.file)?;
+            judge(&plan)?;
             show(&plan);
             Ok(())
         }
         Command::Dag { file, svg } => {
-            let plan = CheckedPlan::read(&file.file)?;
-            plan.must_hold()?;
+            let plan = read(&file.file)?;
+            must_hold(&plan)?;
             let items: Vec<_> = plan.file.plan.items.iter().collect();
             let edges: Vec<_> =
                 items.iter().map(|it| (it.id.clone(), it.depends_on.clone())).collect();
             // Without a fault there is no cycle.
-            let Some(graph) = Graph::of(&edges) else { return plan.judge() };
+            let Some(graph) = Graph::of(&edges) else { return judge(&plan) };
             if *svg {
                 say(picture::svg(&plan.file.plan, &graph));
             } else {

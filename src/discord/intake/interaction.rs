@@ -92,6 +92,16 @@ impl Reader {
                 self.keep_files(&as_message(&actor, channel_id), files).await;
                 None
             }
+            PersonRequest::Plan(files, approve) => {
+                let name = files.first().map(|(file, _)| file.filename.clone()).unwrap_or_default();
+                let ids: Vec<u64> = files.iter().map(|(_, remote)| remote.id).collect();
+                self.keep_files(&as_message(&actor, channel_id), files).await;
+                let Some(path) = self.shelf.find(&ids).await.pop() else {
+                    answer(reply, "attachments_failed", &[("count", 1.into())]);
+                    return None;
+                };
+                Some(Inbound::Plan { actor, name, path, approve, reply })
+            }
             PersonRequest::Kickoff(mut kickoff, files) => {
                 kickoff.artifacts = self.shelf.find(&files).await;
                 let missing = files.len() - kickoff.artifacts.len();

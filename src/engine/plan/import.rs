@@ -1,8 +1,6 @@
 //! A plan that a person brought becomes items of the backlog. The same plan again changes nothing; a newer version
 //! shows its difference and counts when a person has approved exactly it. What is under way is never changed.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::check;
@@ -56,8 +54,9 @@ pub(in crate::engine) fn import(
         Err((key, values)) => return refused(key, values),
     };
     let stored = turn.stored_plan(id).cloned();
-    let elsewhere = elsewhere(turn, id);
-    let findings = check::check(&plan, &elsewhere.keys().cloned().collect()).into_iter();
+    let others = turn.before().plans.values().filter(|other| other.plan_id != *id);
+    let elsewhere = others.flat_map(|other| &other.plan.items).map(|item| item.id.clone());
+    let findings = check::check(&plan, &elsewhere.collect()).into_iter();
     let faults = findings.filter(|finding| finding.rule.severity() == Severity::Fault);
     let faults: Vec<String> = faults.map(|finding| finding.message).take(FAULTS).collect();
     if !faults.is_empty() {
@@ -65,12 +64,21 @@ pub(in crate::engine) fn import(
     }
     let digest = plan.digest();
     let differences = differences(stored.as_ref().map(|stored| &stored.plan), &plan);
+    let open = OpenItems::of(turn);
+    let told = differences.iter().map(|(how, item)| {
+        json!({
+            "how": how.as_str(),
+            "item_id": item.id.as_str(),
+            "title": item.title,
+            "under_way": open.of_plan(id, &item.id).any(|(_, held)| held),
+        })
+    });
     let values = json!({
         "plan_id": id.as_str(),
         "title": plan.title,
         "version": stored.as_ref().map_or(1, |stored| stored.version + 1),
         "digest": &digest[..DIGEST],
-        "differences": differences.iter().map(|(how, item)| told(turn, stored.as_ref(), *how, item)).collect::<Vec<_>>(),
+        "differences": told.collect::<Vec<Value>>(),
     });
     let key = match &stored {
         Some(stored) if stored.digest == digest => "plan.unchanged",
@@ -84,7 +92,17 @@ pub(in crate::engine) fn import(
             }
         }
         Some(_) | None => {
-            take_in(turn, id, stored, plan, &differences, &elsewhere, by);
+            let version = stored.as_ref().map_or(1, |stored| stored.version + 1);
+            queue(turn, id, &plan, version, &differences, open);
+            let (plan_id, imported_at) = (id.clone(), turn.now);
+            turn.put_plan(StoredPlan {
+                plan_id,
+                version,
+                digest,
+                plan,
+                imported_at,
+                imported_by: by,
+            });
             "plan.imported"
         }
     };
@@ -108,113 +126,101 @@ fn differences(old: Option<&Plan>, new: &Plan) -> Vec<(Difference, PlanItem)> {
     all
 }
 
-fn told(turn: &Turn<'_>, stored: Option<&StoredPlan>, how: Difference, item: &PlanItem) -> Value {
-    let backlog_id = stored.and_then(|stored| stored.backlog_ids.get(&item.id));
-    json!({
-        "how": how.as_str(),
-        "item_id": item.id.as_str(),
-        "title": item.title,
-        "under_way": backlog_id.is_some_and(|id| is_under_way(turn, id)),
-    })
-}
+/// The open items of the backlog that stand for items of plans, and whether each is under way. What changed while it was
+/// under way has two: the one at work, and the one that waits.
+struct OpenItems(Vec<(PlanRef, BacklogItem, bool)>);
 
-/// The items of other plans, which one plan may name where just one has it: the plans of a roadmap's phases are files
-/// of their own.
-fn elsewhere(turn: &Turn<'_>, id: &PlanId) -> BTreeMap<PlanItemId, BacklogId> {
-    let mut found: BTreeMap<PlanItemId, Option<BacklogId>> = BTreeMap::new();
-    for other in turn.before().plans.values().filter(|other| other.plan_id != *id) {
-        for (item_id, backlog_id) in &other.backlog_ids {
-            let one = found.entry(item_id.clone());
-            one.and_modify(|known| *known = None).or_insert_with(|| Some(backlog_id.clone()));
-        }
+impl OpenItems {
+    fn of(turn: &Turn<'_>) -> OpenItems {
+        let items = turn.items().into_values();
+        let of_plans = items.filter_map(|item| {
+            Some((item.plan.clone()?, item.clone(), sprint::is_held(turn, item)))
+        });
+        OpenItems(of_plans.collect())
     }
-    found.into_iter().filter_map(|(item_id, backlog_id)| Some((item_id, backlog_id?))).collect()
+
+    fn of_plan(
+        &self,
+        plan: &PlanId,
+        item: &PlanItemId,
+    ) -> impl Iterator<Item = (&BacklogItem, bool)> {
+        let mine = self.0.iter().filter(move |(of, ..)| of.plan_id == *plan && of.item_id == *item);
+        mine.map(|(_, item, held)| (item, *held))
+    }
+
+    /// What an item waits for that depends on this one: the items of its own plan, or, where the plans of a roadmap's
+    /// phases are files of their own, those of another one.
+    fn standing_for(&self, plan: &PlanId, item: &PlanItemId) -> Vec<BacklogId> {
+        let all = || self.0.iter().filter(|(of, ..)| of.item_id == *item);
+        let id = |(_, item, _): &(PlanRef, BacklogItem, bool)| item.backlog_id.clone();
+        let own: Vec<BacklogId> = all().filter(|(of, ..)| of.plan_id == *plan).map(id).collect();
+        if own.is_empty() { all().map(id).collect() } else { own }
+    }
 }
 
-fn is_under_way(turn: &Turn<'_>, id: &BacklogId) -> bool {
-    turn.item(id).is_some_and(|item| sprint::is_held(turn, item))
-}
-
-fn take_in(
+/// Puts what is new or changed into the backlog, and takes out what was left out and has not begun.
+fn queue(
     turn: &mut Turn<'_>,
     id: &PlanId,
-    stored: Option<StoredPlan>,
-    plan: Plan,
+    plan: &Plan,
+    version: u32,
     differences: &[(Difference, PlanItem)],
-    elsewhere: &BTreeMap<PlanItemId, BacklogId>,
-    by: String,
+    mut open: OpenItems,
 ) {
-    let version = stored.as_ref().map_or(1, |stored| stored.version + 1);
-    let mut ids = stored.map(|stored| stored.backlog_ids).unwrap_or_default();
-    let mut queued: Vec<(PlanItem, Option<BacklogItem>)> = Vec::new();
+    let mut queued: Vec<(&PlanItem, BacklogItem)> = Vec::new();
     for (how, item) in differences {
-        let known = ids.get(&item.id).and_then(|id| turn.item(id)).cloned();
-        let waits = known.filter(|known| !sprint::is_held(turn, known));
+        let waits = open.of_plan(id, &item.id).find(|(_, held)| !held).map(|(it, _)| it.clone());
         match (how, waits) {
-            (Difference::Removed, Some(mut item)) => {
-                item.status = BacklogStatus::Dropped;
-                item.dropped_reason = format!("not in version {version} of the plan {id}");
-                item.updated_at = turn.now;
-                turn.put_item(item);
+            (Difference::Removed, Some(mut waits)) => {
+                waits.status = BacklogStatus::Dropped;
+                waits.dropped_reason = format!("not in version {version} of the plan {id}");
+                waits.updated_at = turn.now;
+                turn.put_item(waits);
+            }
+            (Difference::Added | Difference::Changed, waits) if !item.done => {
+                let reference = PlanRef { plan_id: id.clone(), item_id: item.id.clone() };
+                let is_new = waits.is_none();
+                let put = made(turn, reference.clone(), &plan.title, item, waits);
+                if is_new {
+                    open.0.push((reference, put.clone(), false));
+                }
+                queued.push((item, put));
             }
             // What is under way or delivered stays as it is.
-            (Difference::Removed, None) => {}
-            (Difference::Added | Difference::Changed, waits) if !item.done => {
-                let backlog_id = match &waits {
-                    Some(waits) => waits.backlog_id.clone(),
-                    None => fresh_id(turn),
-                };
-                ids.insert(item.id.clone(), backlog_id);
-                queued.push((item.clone(), waits));
-            }
-            (Difference::Added | Difference::Changed, _) => {}
+            (Difference::Removed | Difference::Added | Difference::Changed, _) => {}
         }
     }
-    for (item, waits) in queued {
-        let on = item.depends_on.iter();
-        let on = on.filter_map(|on| ids.get(on).or_else(|| elsewhere.get(on)).cloned()).collect();
-        let reference = PlanRef { plan_id: id.clone(), item_id: item.id.clone() };
-        if let Some(backlog_id) = ids.get(&item.id) {
-            put(turn, backlog_id.clone(), reference, &plan.title, &item, on, waits);
-        }
+    for (item, mut put) in queued {
+        put.depends_on = item.depends_on.iter().flat_map(|on| open.standing_for(id, on)).collect();
+        turn.put_item(put);
     }
-    let digest = plan.digest();
-    let imported_at = turn.now;
-    let plan_id = id.clone();
-    let imported_by = by;
-    turn.put_plan(StoredPlan {
-        plan_id,
-        version,
-        digest,
-        plan,
-        backlog_ids: ids,
-        imported_at,
-        imported_by,
-    });
 }
 
 fn fresh_id(turn: &mut Turn<'_>) -> BacklogId {
     let date = turn.today();
     loop {
         let id = turn.ids.backlog(&date);
-        if turn.item(&id).is_none() && !turn.settled_items().contains_key(&id) {
+        if turn.item(&id).is_none() && !turn.before().settled_items.contains_key(&id) {
             return id;
         }
     }
 }
 
-fn put(
+/// An item of the plan as one of the backlog: a new one, or the one that waits, changed.
+fn made(
     turn: &mut Turn<'_>,
-    backlog_id: BacklogId,
     plan: PlanRef,
     plan_title: &str,
     item: &PlanItem,
-    depends_on: Vec<BacklogId>,
     waits: Option<BacklogItem>,
-) {
+) -> BacklogItem {
     let title = say::cut(&item.title, TITLE);
     let title = if title.is_empty() { item.id.to_string() } else { title };
-    let mut put = BacklogItem::new(backlog_id, &title, &item.scope, BacklogKind::Feature, turn.now);
+    let id = match &waits {
+        Some(waits) => waits.backlog_id.clone(),
+        None => fresh_id(turn),
+    };
+    let mut put = BacklogItem::new(id, &title, &item.scope, BacklogKind::Feature, turn.now);
     if let Some(waits) = waits {
         put.created_at = waits.created_at;
         put.kind = waits.kind;
@@ -225,7 +231,6 @@ fn put(
     put.acceptance_criteria.clone_from(&item.criteria);
     put.milestone_title = say::cut(plan_title, TITLE);
     put.priority_rank = item.priority_rank;
-    put.depends_on = depends_on;
     put.allowed_paths.clone_from(&item.allowed_paths);
     put.excluded_paths.clone_from(&item.excluded_paths);
     put.plan = Some(plan);
@@ -233,5 +238,5 @@ fn put(
         let refs: Vec<String> = item.requirements.iter().map(ToString::to_string).collect();
         put.origin.set("requirement_refs", refs);
     }
-    turn.put_item(put);
+    put
 }

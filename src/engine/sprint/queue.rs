@@ -29,9 +29,23 @@ pub(super) fn merge(
     turn.ids = ids;
     let merged = merged?;
     for item in &merged.items {
-        turn.put_item(keep_held(turn, item.clone()));
+        turn.put_item(keep_planned(turn, source, keep_held(turn, item.clone())));
     }
     Ok(merged)
+}
+
+/// What a person's plan says of an item stays as it is, whatever an agent proposes.
+fn keep_planned(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
+    let old = turn.item(&item.backlog_id).filter(|old| old.plan.is_some());
+    let Some(old) = old.filter(|_| source != BacklogSource::User) else { return item };
+    BacklogItem {
+        title: old.title.clone(),
+        scope: old.scope.clone(),
+        acceptance_criteria: old.acceptance_criteria.clone(),
+        depends_on: old.depends_on.clone(),
+        fingerprint: old.fingerprint.clone(),
+        ..item
+    }
 }
 
 /// What a running todo holds is not taken from it by words: its status follows its request.

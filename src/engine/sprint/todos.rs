@@ -25,13 +25,11 @@ pub fn order(todos: &[Todo]) -> Vec<usize> {
     order
 }
 
-/// For each todo, how many todos the longest chain has that begins with it and is not delivered.
+/// For each todo, how many todos the longest chain has that begins with it.
 fn chains(todos: &[Todo]) -> Vec<usize> {
     let edges: Vec<(&TodoId, Vec<&TodoId>)> =
         todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
-    let open =
-        |at: usize| usize::from(todos.get(at).is_some_and(|todo| !todo.status.is_terminal()));
-    Graph::of(&edges).map_or_else(|| vec![0; todos.len()], |graph| graph.remaining(open))
+    Graph::of(&edges).map_or_else(|| vec![0; todos.len()], |graph| graph.remaining(|_| 1))
 }
 
 /// A rank for sorting: 0 means none, which is last.
@@ -81,6 +79,19 @@ mod tests {
         let ordered: Vec<&str> =
             order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
         assert_eq!(ordered, ["e", "b", "c", "a", "d"], "S05");
+    }
+
+    #[test]
+    fn the_longest_chain_comes_before_ranks() {
+        let mut todos: Vec<Todo> = ["a", "b", "c"]
+            .iter()
+            .zip(1..)
+            .map(|(id, rank)| todo(id, TodoStatus::Queued, rank))
+            .collect();
+        todos[2].depends_on = vec![todos[1].todo_id.clone()];
+        let ordered: Vec<&str> =
+            order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
+        assert_eq!(ordered, ["b", "a", "c"], "two todos wait in the chain of b");
     }
 
     #[test]

@@ -112,14 +112,12 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let todo = sprint(&world).work.todos[0].clone();
     let id = todo.backlog_id.expect("an item");
     let held = world.item(&id);
-    let Some(running) = held.plan.clone() else { return };
+    let running = held.plan.clone().expect("an item of the plan");
     for item in &mut letters.items {
         item.criteria.push("and more".to_owned());
     }
     import(&mut world, &letters, Some(&letters.digest()));
     assert_eq!(world.item(&id), held, "what is under way");
-    let again = &backlog(&world)[running.item_id.as_str()];
-    assert!(again.backlog_id != id || again == &held);
     let all = world.state.backlog.values().filter(|item| item.plan.as_ref() == Some(&running));
     assert_eq!(all.count(), 2, "the one at work, and the one that is queued");
 }

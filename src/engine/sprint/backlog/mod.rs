@@ -265,6 +265,9 @@ pub fn carry_over(
     next.milestone_title.clone_from(&item.milestone_title);
     next.priority_rank = item.priority_rank;
     next.depends_on.clone_from(&item.depends_on);
+    next.plan.clone_from(&item.plan);
+    next.allowed_paths.clone_from(&item.allowed_paths);
+    next.excluded_paths.clone_from(&item.excluded_paths);
     next.origin.clone_from(&item.origin);
     next.origin.set("todo_id", todo.todo_id.as_str());
     if let Some(request) = &todo.request_id {

@@ -1,0 +1,122 @@
+//! A plan file with everything that is wrong with it, by lines: what its reader saw, and what the rules found.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::discord::InteractionReply;
+use crate::domain::actor::Actor;
+use crate::domain::event::Event;
+use crate::domain::ids::PlanItemId;
+use crate::domain::incoming::Command;
+use crate::domain::outgoing::Content;
+use crate::domain::plan::Severity;
+use crate::engine::Answer;
+use crate::engine::plan::check;
+use crate::import::plan::{LARGEST, PlanFile, PlanReadError, Remark, plan_id};
+use crate::platform::beneath::Folder;
+use crate::platform::tasks;
+use crate::service::team::Team;
+
+/// Faults that one answer tells.
+const FAULTS: usize = 10;
+
+/// A plan file that was read and held against the rules.
+pub struct CheckedPlan {
+    /// What it says.
+    pub file: PlanFile,
+    /// What it is called.
+    pub name: String,
+    /// What is wrong with it, by lines.
+    pub remarks: Vec<Remark>,
+}
+
+impl CheckedPlan {
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// Where it is no plan at all.
+    pub fn of(name: &str, bytes: &[u8]) -> Result<CheckedPlan, PlanReadError> {
+        let file = PlanFile::read(bytes)?;
+        let elsewhere: BTreeSet<PlanItemId> = if file.elsewhere {
+            file.plan.items.iter().flat_map(|item| item.depends_on.iter().cloned()).collect()
+        } else {
+            BTreeSet::new()
+        };
+        let mut remarks = file.remarks.clone();
+        for finding in check::check(&file.plan, &elsewhere) {
+            let other = finding.other.map(|other| format!(" (also line {})", file.line(other)));
+            remarks.push(Remark {
+                line: file.line(finding.part),
+                severity: finding.rule.severity(),
+                message: format!("{}{}", finding.message, other.unwrap_or_default()),
+                hint: finding.hint,
+            });
+        }
+        remarks.sort_by_key(|remark| (remark.line, remark.severity));
+        Ok(CheckedPlan { file, name: name.to_owned(), remarks })
+    }
+
+    /// What keeps it from being used.
+    pub fn faults(&self) -> impl Iterator<Item = &Remark> {
+        self.remarks.iter().filter(|remark| remark.severity == Severity::Fault)
+    }
+}
+
+/// A file that somebody dropped with `/plan import`.
+pub(super) struct DroppedPlan {
+    /// What it is called.
+    pub(super) name: String,
+    /// Where it was saved, relative to the workspace.
+    pub(super) path: String,
+    /// The approval that came with it.
+    pub(super) approve: Option<String>,
+}
+
+/// Takes in a plan that somebody dropped, and answers.
+pub(super) async fn import(
+    team: &Team,
+    actor: Actor,
+    dropped: DroppedPlan,
+    reply: InteractionReply,
+) {
+    let root = team.root().to_owned();
+    let DroppedPlan { name, path, approve } = dropped;
+    let called = name.clone();
+    let read = tasks::blocking(move || command(&root, &called, &path, approve)).await;
+    let command = match read {
+        Ok(Ok(command)) => command,
+        Ok(Err(faults)) => {
+            let values = [("name".to_owned(), name.into()), ("faults".to_owned(), faults.into())];
+            let (key, language) = ("plan.unreadable".to_owned(), reply.language());
+            let content = Content { key, values: values.into_iter().collect(), language };
+            return reply.say(&content).await;
+        }
+        Err(error) => return tracing::warn!(%error, "a plan was not read"),
+    };
+    match team.hub.submit(Event::Command { actor, command }).await {
+        Ok(Answer::Say(content) | Answer::Refused(content)) => reply.say(&content).await,
+        Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
+        Err(error) => tracing::warn!(%error, "a plan was not taken in"),
+    }
+}
+
+/// The command that takes a saved file in, or what is wrong with the file.
+fn command(
+    root: &Path,
+    name: &str,
+    path: &str,
+    approve: Option<String>,
+) -> Result<Command, Vec<String>> {
+    let most = LARGEST as u64 + 1;
+    let read = || Folder::open(root)?.file(path)?.read(most);
+    let bytes = read().map_err(|error| vec![error.to_string()])?;
+    let plan = CheckedPlan::of(name, &bytes).map_err(|error| vec![error.to_string()])?;
+    let told = |fault: &Remark| format!("line {}: {}", fault.line, fault.message);
+    let faults: Vec<String> = plan.faults().take(FAULTS).map(told).collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let plan_id = plan_id(name).map_err(|error| vec![error.to_string()])?;
+    let approve = approve.map(|digest| digest.trim().to_lowercase());
+    Ok(Command::PlanImport { plan_id, plan: Box::new(plan.file.plan), approve })
+}
