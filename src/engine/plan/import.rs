@@ -148,13 +148,11 @@ impl OpenItems {
         mine.map(|(_, item, held)| (item, *held))
     }
 
-    /// What an item waits for that depends on this one: the items of its own plan, or, where the plans of a roadmap's
-    /// phases are files of their own, those of another one.
-    fn standing_for(&self, plan: &PlanId, item: &PlanItemId) -> Vec<BacklogId> {
-        let all = || self.0.iter().filter(|(of, ..)| of.item_id == *item);
-        let id = |(_, item, _): &(PlanRef, BacklogItem, bool)| item.backlog_id.clone();
-        let own: Vec<BacklogId> = all().filter(|(of, ..)| of.plan_id == *plan).map(id).collect();
-        if own.is_empty() { all().map(id).collect() } else { own }
+    /// What stands for an item that another plan has: the plans of a roadmap's phases are files of their own.
+    fn of_others(&self, plan: &PlanId, item: &PlanItemId) -> impl Iterator<Item = &BacklogItem> {
+        let all = self.0.iter();
+        let theirs = all.filter(move |(of, ..)| of.plan_id != *plan && of.item_id == *item);
+        theirs.map(|(_, item, _)| item)
     }
 }
 
@@ -191,7 +189,13 @@ fn queue(
         }
     }
     for (item, mut put) in queued {
-        put.depends_on = item.depends_on.iter().flat_map(|on| open.standing_for(id, on)).collect();
+        for on in &item.depends_on {
+            let waited_for: Vec<&BacklogItem> = match plan.item(on) {
+                Some(_) => open.of_plan(id, on).map(|(item, _)| item).collect(),
+                None => open.of_others(id, on).collect(),
+            };
+            put.depends_on.extend(waited_for.into_iter().map(|item| item.backlog_id.clone()));
+        }
         turn.put_item(put);
     }
 }

@@ -121,3 +121,32 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let all = world.state.backlog.values().filter(|item| item.plan.as_ref() == Some(&running));
     assert_eq!(all.count(), 2, "the one at work, and the one that is queued");
 }
+
+#[test]
+fn plans_may_use_the_same_ids_and_name_items_of_each_other() {
+    let mut world = World::new(by_hand());
+    let mut bring = |name: &str, items: Vec<PlanItem>| {
+        let plan_id = PlanId::parse(name).unwrap();
+        let answer = world.command(Command::PlanImport {
+            plan_id,
+            plan: Box::new(plan(items)),
+            approve: None,
+        });
+        assert_eq!(key(&answer), "plan.imported");
+    };
+    bring("first", vec![item("US-1", &[]), item("01-01", &[])]);
+    let mut delivered = item("US-1", &[]);
+    delivered.done = true;
+    bring("second", vec![delivered, item("US-2", &["US-1", "01-01"])]);
+    let items = world.state.backlog.values();
+    let named = |id: &str| {
+        let mine =
+            |it: &&std::sync::Arc<BacklogItem>| it.plan.as_ref().unwrap().item_id.as_str() == id;
+        items.clone().find(mine).unwrap()
+    };
+    assert_eq!(
+        named("US-2").depends_on,
+        [named("01-01").backlog_id.clone()],
+        "its own US-1 is delivered"
+    );
+}
