@@ -37,6 +37,7 @@ mod run;
 mod setup;
 mod sprint;
 mod status;
+mod svg;
 mod told;
 mod why;
 

@@ -78,12 +78,8 @@ pub enum Inbound {
     Plan {
         /// Who.
         actor: Actor,
-        /// What the file is called.
-        name: String,
-        /// Where it was saved, relative to the workspace.
-        path: String,
-        /// The approval that came with it.
-        approve: Option<String>,
+        /// What.
+        dropped: DroppedPlan,
         /// The way to answer.
         reply: InteractionReply,
     },
@@ -103,6 +99,17 @@ pub enum Inbound {
         /// The way to suggest something, within three seconds.
         suggest: Suggest,
     },
+}
+
+/// A plan file that somebody dropped with `/plan import`.
+#[derive(Debug)]
+pub struct DroppedPlan {
+    /// What the file is called.
+    pub name: String,
+    /// Where it was saved, relative to the workspace.
+    pub path: String,
+    /// The approval that came with it.
+    pub approve: Option<String>,
 }
 
 /// Something that could be typed.

@@ -40,7 +40,7 @@ pub use access::{Access, Form};
 pub use delivery::{Delivery, Destination};
 pub use governor::{ConnectionLimits, Limits};
 pub use identity::Identity;
-pub use inbound::{Inbound, InteractionReply, Suggest, Suggestion};
+pub use inbound::{DroppedPlan, Inbound, InteractionReply, Suggest, Suggestion};
 pub use link::{Link, LinkConfig, LinkError};
 pub use person_request::Typing;
 pub use personas::persona_names;

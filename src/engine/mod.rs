@@ -32,7 +32,7 @@ mod landing;
 mod lanes;
 mod message;
 mod outbox;
-mod plans;
+mod planning_changes;
 mod progress;
 mod recovery;
 mod reports;

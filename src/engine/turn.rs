@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use serde_json::Value;
 
 use super::decision::{Answer, Decision, Wake};
-use super::plans::Plans;
+use super::planning_changes::PlanningChanges;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark};
@@ -51,7 +51,7 @@ pub(super) struct Turn<'a> {
     pub(super) ids: IdSupply,
     requests: BTreeMap<RequestId, Arc<Request>>,
     /// Sprints, backlog items and the scheduler as this turn leaves them.
-    pub(super) plans: Plans,
+    pub(super) planning: PlanningChanges,
     /// What was spent, as this turn leaves it.
     spending: Option<Spending>,
     changes: Vec<Change>,
@@ -71,7 +71,7 @@ impl<'a> Turn<'a> {
             now,
             ids,
             requests: BTreeMap::new(),
-            plans: Plans::default(),
+            planning: PlanningChanges::default(),
             spending: None,
             changes: Vec::new(),
             wakes: Vec::new(),
@@ -351,8 +351,8 @@ impl<'a> Turn<'a> {
 
     /// Closes the turn: changed requests are written, and ended ones that nothing refers to any more leave memory.
     pub(super) fn finish(mut self, answer: Answer) -> Decision {
-        let plans = std::mem::take(&mut self.plans);
-        plans.close(&mut self.changes);
+        let planning = std::mem::take(&mut self.planning);
+        planning.close(&mut self.changes);
         if let Some(spending) = self.spending.take() {
             self.save(spending);
         }
@@ -494,7 +494,7 @@ fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
 impl Turn<'_> {
     /// The sprint as it is now.
     pub(super) fn sprint(&self, id: &SprintId) -> Option<&Sprint> {
-        self.plans.sprints.get(id).or_else(|| self.before().sprints.get(id)).map(Arc::as_ref)
+        self.planning.sprints.get(id).or_else(|| self.before().sprints.get(id)).map(Arc::as_ref)
     }
 
     /// The sprint that holds the slot.
@@ -504,12 +504,12 @@ impl Turn<'_> {
 
     /// The sprint for changing.
     pub(super) fn edit_sprint(&mut self, id: &SprintId) -> Option<&mut Sprint> {
-        if !self.plans.sprints.contains_key(id) {
+        if !self.planning.sprints.contains_key(id) {
             let sprint = self.before().sprints.get(id)?.clone();
-            self.plans.sprints.insert(id.clone(), sprint);
+            self.planning.sprints.insert(id.clone(), sprint);
         }
         let now = self.now;
-        let sprint = Arc::make_mut(self.plans.sprints.get_mut(id)?);
+        let sprint = Arc::make_mut(self.planning.sprints.get_mut(id)?);
         sprint.updated_at = Some(now);
         Some(sprint)
     }
@@ -524,23 +524,23 @@ impl Turn<'_> {
 
     /// A new sprint.
     pub(super) fn create_sprint(&mut self, sprint: Sprint) {
-        self.plans.sprints.insert(sprint.sprint_id.clone(), Arc::new(sprint));
+        self.planning.sprints.insert(sprint.sprint_id.clone(), Arc::new(sprint));
     }
 
     /// The scheduler as it is now.
     pub(super) fn scheduler(&self) -> &Scheduler {
-        self.plans.scheduler.as_ref().unwrap_or(&self.before().scheduler)
+        self.planning.scheduler.as_ref().unwrap_or(&self.before().scheduler)
     }
 
     /// The scheduler for changing.
     pub(super) fn edit_scheduler(&mut self) -> &mut Scheduler {
         let before = &self.before().scheduler;
-        Arc::make_mut(self.plans.scheduler.get_or_insert_with(|| Arc::clone(before)))
+        Arc::make_mut(self.planning.scheduler.get_or_insert_with(|| Arc::clone(before)))
     }
 
     /// The active backlog item as it is now.
     pub(super) fn item(&self, id: &BacklogId) -> Option<&BacklogItem> {
-        match self.plans.items.get(id) {
+        match self.planning.items.get(id) {
             Some(item) => item.status.is_active().then_some(&**item),
             None => self.before().backlog.get(id).map(Arc::as_ref),
         }
@@ -550,7 +550,7 @@ impl Turn<'_> {
     pub(super) fn items(&self) -> BTreeMap<&BacklogId, &BacklogItem> {
         let before = self.before().backlog.iter();
         let mut items: BTreeMap<_, _> = before.map(|(id, item)| (id, &**item)).collect();
-        for (id, item) in &self.plans.items {
+        for (id, item) in &self.planning.items {
             if item.status.is_active() {
                 items.insert(id, item);
             } else {
@@ -565,7 +565,7 @@ impl Turn<'_> {
         let before = &self.before().settled_items;
         let mut settled: BTreeMap<_, _> =
             before.iter().map(|(id, print)| (id, print.as_str())).collect();
-        for (id, item) in &self.plans.items {
+        for (id, item) in &self.planning.items {
             if item.status.is_active() {
                 settled.remove(id);
             } else {
@@ -577,17 +577,17 @@ impl Turn<'_> {
 
     /// A plan as it is now.
     pub(super) fn stored_plan(&self, id: &PlanId) -> Option<&StoredPlan> {
-        self.plans.plans.get(id).or_else(|| self.before().plans.get(id)).map(Arc::as_ref)
+        self.planning.plans.get(id).or_else(|| self.before().plans.get(id)).map(Arc::as_ref)
     }
 
     /// The plan is now this.
     pub(super) fn put_plan(&mut self, plan: StoredPlan) {
-        self.plans.plans.insert(plan.plan_id.clone(), Arc::new(plan));
+        self.planning.plans.insert(plan.plan_id.clone(), Arc::new(plan));
     }
 
     /// The item is now this.
     pub(super) fn put_item(&mut self, item: BacklogItem) {
-        self.plans.items.insert(item.backlog_id.clone(), Arc::new(item));
+        self.planning.items.insert(item.backlog_id.clone(), Arc::new(item));
     }
 
     /// Changes an active item, if there is one.

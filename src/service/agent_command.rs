@@ -113,6 +113,14 @@ mod tests {
             (Command::SprintStop { now: true }, "sprint stop"),
             (Command::SprintStart { kickoff: Box::default() }, "sprint start"),
             (Command::SprintRestart, "sprint restart"),
+            (
+                Command::PlanImport {
+                    plan_id: "letters".parse().unwrap(),
+                    plan: Box::default(),
+                    approve: None,
+                },
+                "plan import",
+            ),
         ] {
             let refused = tool(Role::Planner, command.into()).unwrap_err().why;
             assert!(refused.contains(name), "{refused}");

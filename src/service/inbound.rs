@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::answers;
-use super::plan_file::{self, DroppedPlan};
+use super::plan_file;
 use super::team::Team;
 use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
@@ -95,10 +95,9 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             });
             return;
         }
-        Inbound::Plan { actor, name, path, approve, reply } => {
+        Inbound::Plan { actor, dropped, reply } => {
             let team = Arc::clone(team);
             tasks::spawn("plan", async move {
-                let dropped = DroppedPlan { name, path, approve };
                 plan_file::import(&team, actor, dropped, reply).await;
             });
             return;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::discord::InteractionReply;
+use crate::discord::{DroppedPlan, InteractionReply};
 use crate::domain::actor::Actor;
 use crate::domain::event::Event;
 use crate::domain::ids::PlanItemId;
@@ -12,7 +12,7 @@ use crate::domain::outgoing::Content;
 use crate::domain::plan::Severity;
 use crate::engine::Answer;
 use crate::engine::plan::check;
-use crate::import::plan::{LARGEST, PlanFile, PlanReadError, Remark, plan_id};
+use crate::import::plan::{LARGEST, LineProblem, PlanFile, PlanReadError, plan_id};
 use crate::platform::beneath::Folder;
 use crate::platform::tasks;
 use crate::service::team::Team;
@@ -27,7 +27,7 @@ pub struct CheckedPlan {
     /// What it is called.
     pub name: String,
     /// What is wrong with it, by lines.
-    pub remarks: Vec<Remark>,
+    pub problems: Vec<LineProblem>,
 }
 
 impl CheckedPlan {
@@ -42,34 +42,36 @@ impl CheckedPlan {
         } else {
             BTreeSet::new()
         };
-        let mut remarks = file.remarks.clone();
-        for finding in check::check(&file.plan, &elsewhere) {
-            let other = finding.other.map(|other| format!(" (also line {})", file.line(other)));
-            remarks.push(Remark {
-                line: file.line(finding.part),
-                severity: finding.rule.severity(),
-                message: format!("{}{}", finding.message, other.unwrap_or_default()),
-                hint: finding.hint,
+        let mut problems = file.problems.clone();
+        for problem in check::check(&file.plan, &elsewhere) {
+            let other = problem.other.map(|other| format!(" (also line {})", file.line(other)));
+            problems.push(LineProblem {
+                line: file.line(problem.part),
+                severity: problem.rule.severity(),
+                message: format!("{}{}", problem.message, other.unwrap_or_default()),
+                hint: problem.hint,
             });
         }
-        remarks.sort_by_key(|remark| (remark.line, remark.severity));
-        Ok(CheckedPlan { file, name: name.to_owned(), remarks })
+        problems.sort_by_key(|problem| (problem.line, problem.severity));
+        Ok(CheckedPlan { file, name: name.to_owned(), problems })
     }
 
     /// What keeps it from being used.
-    pub fn faults(&self) -> impl Iterator<Item = &Remark> {
-        self.remarks.iter().filter(|remark| remark.severity == Severity::Fault)
+    pub fn faults(&self) -> impl Iterator<Item = &LineProblem> {
+        self.problems.iter().filter(|problem| problem.severity == Severity::Fault)
     }
-}
 
-/// A file that somebody dropped with `/plan import`.
-pub(super) struct DroppedPlan {
-    /// What it is called.
-    pub(super) name: String,
-    /// Where it was saved, relative to the workspace.
-    pub(super) path: String,
-    /// The approval that came with it.
-    pub(super) approve: Option<String>,
+    /// The command that takes it into the backlog.
+    ///
+    /// # Errors
+    /// Where the file's name cannot name a plan.
+    pub fn command(&self, approve: Option<&str>) -> Result<Command, PlanReadError> {
+        Ok(Command::PlanImport {
+            plan_id: plan_id(&self.name)?,
+            plan: Box::new(self.file.plan.clone()),
+            approve: approve.map(|digest| digest.trim().to_lowercase()),
+        })
+    }
 }
 
 /// Takes in a plan that somebody dropped, and answers.
@@ -80,9 +82,8 @@ pub(super) async fn import(
     reply: InteractionReply,
 ) {
     let root = team.root().to_owned();
-    let DroppedPlan { name, path, approve } = dropped;
-    let called = name.clone();
-    let read = tasks::blocking(move || command(&root, &called, &path, approve)).await;
+    let name = dropped.name.clone();
+    let read = tasks::blocking(move || command(&root, &dropped)).await;
     let command = match read {
         Ok(Ok(command)) => command,
         Ok(Err(faults)) => {
@@ -101,22 +102,14 @@ pub(super) async fn import(
 }
 
 /// The command that takes a saved file in, or what is wrong with the file.
-fn command(
-    root: &Path,
-    name: &str,
-    path: &str,
-    approve: Option<String>,
-) -> Result<Command, Vec<String>> {
-    let most = LARGEST as u64 + 1;
-    let read = || Folder::open(root)?.file(path)?.read(most);
+fn command(root: &Path, dropped: &DroppedPlan) -> Result<Command, Vec<String>> {
+    let read = || Folder::open(root)?.file(&dropped.path)?.read(LARGEST as u64 + 1);
     let bytes = read().map_err(|error| vec![error.to_string()])?;
-    let plan = CheckedPlan::of(name, &bytes).map_err(|error| vec![error.to_string()])?;
-    let told = |fault: &Remark| format!("line {}: {}", fault.line, fault.message);
+    let plan = CheckedPlan::of(&dropped.name, &bytes).map_err(|error| vec![error.to_string()])?;
+    let told = |fault: &LineProblem| format!("line {}: {}", fault.line, fault.message);
     let faults: Vec<String> = plan.faults().take(FAULTS).map(told).collect();
     if !faults.is_empty() {
         return Err(faults);
     }
-    let plan_id = plan_id(name).map_err(|error| vec![error.to_string()])?;
-    let approve = approve.map(|digest| digest.trim().to_lowercase());
-    Ok(Command::PlanImport { plan_id, plan: Box::new(plan.file.plan), approve })
+    plan.command(dropped.approve.as_deref()).map_err(|error| vec![error.to_string()])
 }

@@ -112,6 +112,8 @@ async fn what_cannot_be_read_is_one_line() {
         assert_eq!((code, out.as_str()), (1, ""));
         assert!(err.contains(words) && err.lines().count() <= 2, "{err}");
     }
+    let (code, _, err) = plan(&["import", "-"]).await;
+    assert!(code == 2 && err.contains("takes a file"), "{err}");
     let (code, _, err) = plan(&["check", "/nowhere/plan.md"]).await;
     assert!(code == 1 && err.contains("/nowhere/plan.md"), "{err}");
 }

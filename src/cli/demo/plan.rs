@@ -1,7 +1,7 @@
 //! `--script plan`: a plan file delivered by agents that take given times, through the whole real service, and its
 //! figures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,14 +15,13 @@ use super::team::Team;
 use crate::cli::output::say_json;
 use crate::cli::plan as plan_file;
 use crate::cli::{Failure, say};
-use crate::domain::ids::{RequestId, TodoId};
-use crate::domain::incoming::Command as Order;
-use crate::domain::record::inside;
+use crate::domain::ids::TodoId;
+use crate::domain::record::{inside, request_events_path};
+use crate::domain::request::{EventKind, RequestEvent};
 use crate::domain::run::USAGE;
 use crate::domain::sprint::{Sprint, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::engine::plan::graph::Graph;
-use crate::import::plan::plan_id;
 use crate::local_guild::GuildInfo;
 use crate::platform::files;
 use crate::rehearsal::StepTimes;
@@ -68,6 +67,16 @@ pub(super) async fn play(
     let title = plan.file.plan.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = format!("start sprint\nmilestone: {title}");
     let sprint = sprint::deliver(home, team, &person, &words).await?;
+    let (todos, items) = (sprint.work.todos.len(), plan.file.plan.items.iter());
+    let items = items.filter(|item| !item.done).count();
+    if todos != items {
+        return Err(Failure::new(format!(
+            "the sprint has {todos} todos, and the plan {items} items"
+        ))
+        .hint(Some(
+            "another plan was played in this folder: name a new one with --dir".to_owned(),
+        )));
+    }
     let figures = Figures::of(home, &sprint)?;
     if json {
         say_json(&figures.json(), true);
@@ -83,15 +92,11 @@ pub(super) async fn play(
 
 /// Hands the plan to the team, as soon as it answers.
 async fn take_in(home: &Home, team: &mut Team, plan: &CheckedPlan) -> Result<(), Failure> {
-    let id = plan_id(&plan.name).map_err(broken)?;
+    // The person of the demo approves what they bring.
+    let order = plan.command(Some(&plan.file.plan.digest())).map_err(broken)?;
     let asked = async {
         loop {
-            let order = Order::PlanImport {
-                plan_id: id.clone(),
-                plan: Box::new(plan.file.plan.clone()),
-                approve: None,
-            };
-            match service::call(&home.workspace(), order.into()).await {
+            match service::call(&home.workspace(), order.clone().into()).await {
                 Err(ControlError::NotRunning(_)) => tokio::time::sleep(ASKED).await,
                 answered => return answered.map(|_| ()).map_err(broken),
             }
@@ -105,9 +110,9 @@ async fn take_in(home: &Home, team: &mut Team, plan: &CheckedPlan) -> Result<(),
     }
 }
 
-/// A line of the ledger of runs.
+/// A run in the ledger.
 #[derive(Debug, Deserialize)]
-struct Turn {
+struct LedgerEntry {
     at: Timestamp,
     ms: i64,
     #[serde(default)]
@@ -129,11 +134,11 @@ struct Figures {
 impl Figures {
     fn of(home: &Home, sprint: &Sprint) -> Result<Figures, Failure> {
         let todos = &sprint.work.todos;
-        let turns = turns(home)?;
+        let runs = runs(home)?;
         let mut worked: BTreeMap<&TodoId, i64> = BTreeMap::new();
-        for turn in &turns {
-            if let Some(todo) = &turn.todo_id {
-                *worked.entry(todo).or_default() += turn.ms;
+        for run in &runs {
+            if let Some(todo) = &run.todo_id {
+                *worked.entry(todo).or_default() += run.ms;
             }
         }
         let edges: Vec<_> =
@@ -145,24 +150,26 @@ impl Figures {
         let begun = todos.iter().filter_map(|todo| todo.started_at).min();
         let ended = todos.iter().filter_map(|todo| todo.ended_at).max();
         let span = begun.zip(ended).map_or(0, |(from, to)| to.millis() - from.millis());
-        let requests: BTreeSet<&RequestId> =
-            todos.iter().filter_map(|todo| todo.request_id.as_ref()).collect();
-        let mut seen = [0; 2];
+        let requests = todos.iter().filter_map(|todo| todo.request_id.as_ref());
+        let (mut check_runs, mut ejected) = (0, 0);
         for id in requests {
-            let path = home.workspace().join(inside(&format!("requests/{id}.events.jsonl")));
+            let path = home.workspace().join(inside(&request_events_path(id)));
             let text = files::read_text_if_present(&path)?.unwrap_or_default();
-            for (kind, seen) in ["checks", "conflict"].iter().zip(&mut seen) {
-                *seen += text.matches(&format!("\"type\":\"{kind}\"")).count();
+            let events = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+            for event in events {
+                let RequestEvent { kind, .. } = event;
+                check_runs += usize::from(kind == EventKind::Checks);
+                ejected += usize::from(kind == EventKind::Conflict);
             }
         }
         Ok(Figures {
             makespan_s: seconds(span),
             critical_path_s: seconds(path.iter().map(|at| weight(*at)).sum()),
             critical_path: path.iter().map(|at| todos[*at].title.clone()).collect(),
-            peak_runs: peak(&turns),
-            check_runs: seen[0],
+            peak_runs: peak(&runs),
+            check_runs,
             landed: todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count(),
-            ejected: seen[1],
+            ejected,
         })
     }
 
@@ -199,22 +206,21 @@ fn seconds(millis: i64) -> f64 {
     millis as f64 / 1_000.0
 }
 
-/// The turns that agents took for todos.
-fn turns(home: &Home) -> Result<Vec<Turn>, Failure> {
-    let mut turns = Vec::new();
+/// The runs for todos.
+fn runs(home: &Home) -> Result<Vec<LedgerEntry>, Failure> {
+    let mut runs = Vec::new();
     for path in files::list(&home.workspace().join(USAGE))? {
         let text = files::read_text(&path)?;
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Turn>(line).ok());
-        turns.extend(lines.filter(|turn| turn.todo_id.is_some()));
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<LedgerEntry>(line).ok());
+        runs.extend(lines.filter(|run| run.todo_id.is_some()));
     }
-    Ok(turns)
+    Ok(runs)
 }
 
-/// The most turns that went on at the same time.
-fn peak(turns: &[Turn]) -> usize {
-    let begins = |turn: &Turn| turn.at.millis() - turn.ms;
-    let at = |time: i64| {
-        turns.iter().filter(|turn| begins(turn) <= time && time < turn.at.millis()).count()
-    };
-    turns.iter().map(|turn| at(begins(turn))).max().unwrap_or(0)
+/// The most runs that went on at the same time.
+fn peak(runs: &[LedgerEntry]) -> usize {
+    let begins = |run: &LedgerEntry| run.at.millis() - run.ms;
+    let at =
+        |time: i64| runs.iter().filter(|run| begins(run) <= time && time < run.at.millis()).count();
+    runs.iter().map(|run| at(begins(run))).max().unwrap_or(0)
 }

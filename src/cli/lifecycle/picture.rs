@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::cli::svg::{INK, RED, SOFT, begin};
 use crate::domain::lifecycle::{
     Condition, Lifecycle, SprintStep, Step, StepKind, StepName, Subject,
 };
@@ -18,9 +19,6 @@ const SLOT: i32 = 15;
 const LANE: i32 = 22;
 /// What the words beside a line need.
 const WORDS: i32 = 200;
-const INK: &str = "#33373f";
-const BACK: &str = "#b3452c";
-const SOFT: &str = "#5d636e";
 
 /// One way from a box to another that is not just the next one, with all outcomes that take it.
 struct Arrow {
@@ -70,14 +68,8 @@ pub(super) fn svg(lifecycle: &Lifecycle) -> String {
         Subject::Sourcing => ("sourcing", "work that nobody asked for"),
     };
     let height = places.last().map_or(TOP, |last| last.y + last.height) + 24;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"16\" y=\"26\" font-size=\"16\" fill=\"{INK}\">Lifecycle of {of}</text>\n\
-         <text x=\"16\" y=\"44\" font-size=\"11\" fill=\"{SOFT}\">{legend}</text>\n"
-    );
-    for (id, color) in [("on", INK), ("back", BACK)] {
+    let mut svg = begin(width, height, &format!("Lifecycle of {of}"), legend);
+    for (id, color) in [("on", INK), ("back", RED)] {
         let _ = writeln!(
             svg,
             "<marker id=\"{id}\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" \
@@ -96,7 +88,7 @@ pub(super) fn svg(lifecycle: &Lifecycle) -> String {
         let y = places[way.from].slot();
         let end = places[way.to].slot();
         line(&mut svg, &format!("M{side} {y}h{lane}V{end}h-{lane}"), back);
-        let color = if back { BACK } else { INK };
+        let color = if back { RED } else { INK };
         words(&mut svg, (side + 8, y - 3), &way.words.join(", "), color);
     }
     for (step, place) in steps.iter().zip(&places) {
@@ -127,7 +119,7 @@ fn length(count: usize) -> i32 {
 }
 
 fn line(svg: &mut String, path: &str, back: bool) {
-    let (id, color) = if back { ("back", BACK) } else { ("on", INK) };
+    let (id, color) = if back { ("back", RED) } else { ("on", INK) };
     let _ = writeln!(
         svg,
         "<path d=\"{path}\" stroke=\"{color}\" fill=\"none\" marker-end=\"url(#{id})\"/>"
@@ -170,7 +162,7 @@ fn draw(svg: &mut String, lifecycle: &Lifecycle, step: &Step, place: &BoxPositio
     for (at, (to, categories)) in (0..).zip(&back) {
         let _ = writeln!(
             svg,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"11\" fill=\"{BACK}\">{} → {to}</text>",
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"11\" fill=\"{RED}\">{} → {to}</text>",
             LEFT - 10,
             middle.1 + 4 + (2 * at - lines + 1) * 7,
             categories.join(", ")

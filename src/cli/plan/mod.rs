@@ -1,4 +1,4 @@
-//! `teams plan`: what is to be delivered, from a file that a person wrote or from the workspace.
+//! `teams plan`: what is to be delivered, from a file that a person wrote.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,16 @@ use super::output::say_json;
 use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::domain::ids::PlanItemId;
-use crate::domain::incoming::Command as Order;
 use crate::domain::plan::{PlanItem, PlanPart, Severity};
 use crate::engine::plan::graph::Graph;
-use crate::import::plan::{LARGEST, Remark, plan_id};
+use crate::import::plan::{LARGEST, LineProblem, PlanReadError};
 use crate::platform::files;
 use crate::service::CheckedPlan;
 
 mod picture;
+
+/// The name that stands for standard input.
+const STDIN: &str = "-";
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -65,8 +67,11 @@ pub(super) struct File {
 /// Reads a file and holds it against the rules.
 pub(super) fn read(path: &Path) -> Result<CheckedPlan, Failure> {
     let (name, bytes) = bytes(path)?;
-    let unusable = |error| Failure::new(format!("cannot use {name}: {error}"));
-    CheckedPlan::of(&name, &bytes).map_err(unusable)
+    CheckedPlan::of(&name, &bytes).map_err(|error| unusable(&name, &error))
+}
+
+fn unusable(name: &str, error: &PlanReadError) -> Failure {
+    Failure::new(format!("cannot use {name}: {error}"))
 }
 
 /// A failure where the plan cannot be used.
@@ -76,12 +81,14 @@ pub(super) fn must_hold(plan: &CheckedPlan) -> Result<(), Failure> {
 
 /// Says what is wrong; a failure where that is a fault.
 fn judge(plan: &CheckedPlan) -> Result<(), Failure> {
-    let said = |remark: &Remark| format!("{}:{}: {}", plan.name, remark.line, remark.message);
-    for warning in plan.remarks.iter().filter(|remark| remark.severity == Severity::Warning) {
+    let said =
+        |problem: &LineProblem| format!("{}:{}: {}", plan.name, problem.line, problem.message);
+    for warning in plan.problems.iter().filter(|problem| problem.severity == Severity::Warning) {
         say(format_args!("{} (warning)\n  {}", said(warning), warning.hint));
     }
-    let failure = |remark: &Remark| Failure::new(said(remark)).hint(Some(remark.hint.clone()));
-    let faults: Vec<&Remark> = plan.faults().collect();
+    let failure =
+        |problem: &LineProblem| Failure::new(said(problem)).hint(Some(problem.hint.clone()));
+    let faults: Vec<&LineProblem> = plan.faults().collect();
     // The last one is the failure of the command.
     let Some((last, rest)) = faults.split_last() else { return Ok(()) };
     for fault in rest {
@@ -112,14 +119,14 @@ fn as_json(plan: &CheckedPlan) -> Value {
         "ok": plan.faults().next().is_none(),
         "requirements": plan.file.plan.requirements,
         "items": items,
-        "remarks": plan.remarks,
+        "problems": plan.problems,
     })
 }
 
 fn bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
     use std::io::Read as _;
     let limit = LARGEST as u64 + 1;
-    if path == Path::new("-") {
+    if path == Path::new(STDIN) {
         let mut bytes = Vec::new();
         std::io::stdin()
             .take(limit)
@@ -157,13 +164,14 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
             }
         }
         Command::Import { file, approve, json } => {
+            if file.file == Path::new(STDIN) {
+                let hint = "a plan is known by the name of its file".to_owned();
+                return Err(Failure::usage("import takes a file").hint(Some(hint)));
+            }
             let plan = read(&file.file)?;
             must_hold(&plan)?;
-            let plan_id = plan_id(&plan.name)
-                .map_err(|error| Failure::new(format!("cannot use {}: {error}", plan.name)))?;
-            let approve = approve.as_ref().map(|digest| digest.trim().to_lowercase());
-            let order =
-                Order::PlanImport { plan_id, plan: Box::new(plan.file.plan.clone()), approve };
+            let order = plan.command(approve.as_deref());
+            let order = order.map_err(|error| unusable(&plan.name, &error))?;
             let reply = super::command::call(&global.workspace()?, order)?;
             if *json {
                 let values = reply.content.map(|content| Value::Object(content.values));

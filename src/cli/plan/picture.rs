@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::cli::output::fit;
+use crate::cli::svg::{INK, RED, SOFT, begin, escaped};
 use crate::domain::plan::Plan;
 use crate::engine::parse::display_width;
 use crate::engine::plan::graph::Graph;
@@ -11,9 +13,6 @@ const HEIGHT: usize = 46;
 const GAP_X: usize = 70;
 const GAP_Y: usize = 18;
 const TOP: usize = 60;
-const INK: &str = "#33373f";
-const SOFT: &str = "#5d636e";
-const CHAIN: &str = "#b3452c";
 /// Columns of text that fit into a box.
 const COLUMNS: usize = 30;
 
@@ -30,22 +29,15 @@ pub(super) fn svg(plan: &Plan, graph: &Graph) -> String {
     let rows = waves.iter().map(Vec::len).max().unwrap_or(0);
     let (width, height) =
         (32 + waves.len().max(1) * (WIDTH + GAP_X) - GAP_X, TOP + rows * (HEIGHT + GAP_Y) + 8);
-    let title = escaped(super::super::output::fit(&plan.title, 80));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"16\" y=\"26\" font-size=\"16\" fill=\"{INK}\">{title}</text>\n\
-         <text x=\"16\" y=\"44\" font-size=\"11\" fill=\"{SOFT}\">from left to right: what can begin when what is \
-         before it is delivered · red: the longest chain</text>\n"
-    );
+    let legend = "from left to right: what can begin when what is before it is delivered · red: the longest chain";
+    let mut svg = begin(width, height, fit(&plan.title, 80), legend);
     for (at, item) in plan.items.iter().enumerate() {
         for on in &item.depends_on {
             let Some(before) = plan.items.iter().position(|other| other.id == *on) else {
                 continue;
             };
             let chained = critical.windows(2).any(|pair| pair == [before, at]);
-            let color = if chained { CHAIN } else { SOFT };
+            let color = if chained { RED } else { SOFT };
             let (from, to) = (places[before], places[at]);
             let (x, y, end) = (from.0 + WIDTH, from.1 + HEIGHT / 2, to.1 + HEIGHT / 2);
             let middle = to.0 - GAP_X / 2;
@@ -58,8 +50,8 @@ pub(super) fn svg(plan: &Plan, graph: &Graph) -> String {
     }
     for (at, item) in plan.items.iter().enumerate() {
         let (x, y) = places[at];
-        let color = if critical.contains(&at) { CHAIN } else { INK };
-        let title = super::super::output::fit(&item.title, COLUMNS);
+        let color = if critical.contains(&at) { RED } else { INK };
+        let title = fit(&item.title, COLUMNS);
         let cut = if display_width(title) < display_width(&item.title) { "…" } else { "" };
         let _ = writeln!(
             svg,
@@ -76,9 +68,4 @@ pub(super) fn svg(plan: &Plan, graph: &Graph) -> String {
     }
     svg.push_str("</svg>");
     svg
-}
-
-/// Words of people as text of the picture.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

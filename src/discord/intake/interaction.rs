@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::{From, Reader, unreadable};
 use crate::discord::error::{RestError, code};
-use crate::discord::inbound::{Inbound, InteractionReply, Suggest};
+use crate::discord::inbound::{DroppedPlan, Inbound, InteractionReply, Suggest};
 use crate::discord::ingress::{InboundMessage, Remote};
 use crate::discord::person_request::{self, Commanded, PersonRequest};
 use crate::domain::actor::{Actor, Author};
@@ -100,7 +100,8 @@ impl Reader {
                     answer(reply, "attachments_failed", &[("count", 1.into())]);
                     return None;
                 };
-                Some(Inbound::Plan { actor, name, path, approve, reply })
+                let dropped = DroppedPlan { name, path, approve };
+                Some(Inbound::Plan { actor, dropped, reply })
             }
             PersonRequest::Kickoff(mut kickoff, files) => {
                 kickoff.artifacts = self.shelf.find(&files).await;

@@ -15,7 +15,7 @@ const MOST_SCOPE: usize = 8_000;
 const NAMED: usize = 12;
 
 words! {
-    /// The rule that a finding comes from.
+    /// The rule that a problem comes from.
     pub enum PlanRule {
         /// A plan has at least one item.
         NoItems = "no_items",
@@ -48,7 +48,7 @@ words! {
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct PlanProblem {
     /// The rule.
     pub rule: PlanRule,
     /// Where.
@@ -62,7 +62,7 @@ pub struct Finding {
 }
 
 impl PlanRule {
-    /// How much a finding of this rule weighs.
+    /// How much a problem of this rule weighs.
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
@@ -83,44 +83,44 @@ impl PlanRule {
     }
 }
 
-struct Findings(Vec<Finding>);
+struct Problems(Vec<PlanProblem>);
 
-impl Findings {
+impl Problems {
     fn add(&mut self, rule: PlanRule, part: PlanPart, message: String, hint: &str) {
-        self.0.push(Finding { rule, part, other: None, message, hint: hint.to_owned() });
+        self.0.push(PlanProblem { rule, part, other: None, message, hint: hint.to_owned() });
     }
 }
 
 /// Everything that is wrong with a plan, in the order of its parts. What an item depends on may also be one of `known`:
 /// items of other files of the same plan.
 #[must_use]
-pub fn check(plan: &Plan, known: &BTreeSet<PlanItemId>) -> Vec<Finding> {
-    let mut findings = Findings(Vec::new());
+pub fn check(plan: &Plan, known: &BTreeSet<PlanItemId>) -> Vec<PlanProblem> {
+    let mut problems = Problems(Vec::new());
     if plan.items.is_empty() {
         let hint = "each thing that is to be delivered needs a heading or a row with an id";
-        findings.add(PlanRule::NoItems, PlanPart::Whole, "the plan has no items".to_owned(), hint);
+        problems.add(PlanRule::NoItems, PlanPart::Whole, "the plan has no items".to_owned(), hint);
     }
-    doubled(plan, &mut findings);
+    doubled(plan, &mut problems);
     let ids: BTreeSet<&PlanItemId> = plan.items.iter().map(|item| &item.id).collect();
     for (at, item) in plan.items.iter().enumerate() {
-        criteria(at, item, &mut findings);
-        dependencies(at, item, &ids, known, &mut findings);
-        paths(at, item, &mut findings);
-        size(at, item, &mut findings);
-        weakening(at, item, &mut findings);
+        criteria(at, item, &mut problems);
+        dependencies(at, item, &ids, known, &mut problems);
+        paths(at, item, &mut problems);
+        size(at, item, &mut problems);
+        weakening(at, item, &mut problems);
     }
-    cycles(plan, &mut findings);
-    requirements(plan, &mut findings);
+    cycles(plan, &mut problems);
+    requirements(plan, &mut problems);
     let bare = plan.items.iter().filter(|item| item.allowed_paths.is_empty());
     let bare: Vec<&str> = bare.map(|item| item.id.as_str()).collect();
     if !bare.is_empty() {
         let message = format!("no paths are declared by {}", listed(&bare));
         let hint = "items with paths in common are not worked on at the same time; without paths a collision shows only \
                     when the second one lands";
-        findings.add(PlanRule::NoPaths, PlanPart::Whole, message, hint);
+        problems.add(PlanRule::NoPaths, PlanPart::Whole, message, hint);
     }
-    findings.0.sort_by_key(|finding| finding.part);
-    findings.0
+    problems.0.sort_by_key(|problem| problem.part);
+    problems.0
 }
 
 fn listed(ids: &[&str]) -> String {
@@ -130,9 +130,9 @@ fn listed(ids: &[&str]) -> String {
     }
 }
 
-fn doubled(plan: &Plan, findings: &mut Findings) {
+fn doubled(plan: &Plan, problems: &mut Problems) {
     let mut add = |part, first, id: &str| {
-        findings.0.push(Finding {
+        problems.0.push(PlanProblem {
             rule: PlanRule::DoubledId,
             part,
             other: Some(first),
@@ -156,11 +156,11 @@ fn doubled(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-fn criteria(at: usize, item: &PlanItem, findings: &mut Findings) {
+fn criteria(at: usize, item: &PlanItem, problems: &mut Problems) {
     if item.criteria.iter().all(|text| text.trim().is_empty()) && !item.done {
         let hint = "write at least one thing that can be seen to pass or fail when it is done";
         let message = format!("{} has no criterion", item.id);
-        findings.add(PlanRule::NoCriterion, PlanPart::Item(at), message, hint);
+        problems.add(PlanRule::NoCriterion, PlanPart::Item(at), message, hint);
     }
     for (number, text) in item.criteria.iter().enumerate() {
         if let Some(word) = phrase_in(text, VAGUE) {
@@ -168,7 +168,7 @@ fn criteria(at: usize, item: &PlanItem, findings: &mut Findings) {
                 format!("{} C-{}: nobody can see whether it is \"{word}\"", item.id, number + 1);
             let hint =
                 "say what can be observed: a command and its output, a number, a file, a message";
-            findings.add(PlanRule::Unseen, PlanPart::Criterion(at, number), message, hint);
+            problems.add(PlanRule::Unseen, PlanPart::Criterion(at, number), message, hint);
         }
     }
 }
@@ -178,7 +178,7 @@ fn dependencies(
     item: &PlanItem,
     ids: &BTreeSet<&PlanItemId>,
     known: &BTreeSet<PlanItemId>,
-    findings: &mut Findings,
+    problems: &mut Problems,
 ) {
     for (number, on) in item.depends_on.iter().enumerate() {
         if ids.contains(on) || known.contains(on) {
@@ -192,7 +192,7 @@ fn dependencies(
             |nearest| format!("the nearest is {nearest}"),
         );
         let message = format!("{} depends on {on}, which is no item of the plan", item.id);
-        findings.add(PlanRule::UnknownItem, PlanPart::Dependency(at, number), message, &hint);
+        problems.add(PlanRule::UnknownItem, PlanPart::Dependency(at, number), message, &hint);
     }
 }
 
@@ -200,7 +200,7 @@ fn nearest<'t>(wrong: &str, all: impl Iterator<Item = &'t str>) -> Option<&'t st
     all.min_by_key(|id| strsim::damerau_levenshtein(&id.to_lowercase(), &wrong.to_lowercase()))
 }
 
-fn cycles(plan: &Plan, findings: &mut Findings) {
+fn cycles(plan: &Plan, problems: &mut Problems) {
     // One after the other, each without the members of those before it.
     let mut edges: BTreeMap<PlanItemId, Vec<PlanItemId>> = BTreeMap::new();
     for item in &plan.items {
@@ -213,24 +213,23 @@ fn cycles(plan: &Plan, findings: &mut Findings) {
         names.extend(around.first().map(PlanItemId::as_str));
         let message = format!("a cycle: {}", names.join(" → "));
         let hint = "none of them could begin; take one of these dependencies away";
-        findings.add(PlanRule::Cycle, PlanPart::Item(at), message, hint);
+        problems.add(PlanRule::Cycle, PlanPart::Item(at), message, hint);
         left.retain(|(id, _)| !around.contains(id));
     }
 }
 
 /// What is wrong with a glob of a path in the project; none where it stays in it.
-#[must_use]
-pub fn outside(path: &str) -> Option<&'static str> {
+fn outside(path: &str) -> Option<&'static str> {
     let path = path.trim();
-    let mut parts = path.split('/');
+    let has = |wrong: fn(&str) -> bool| path.split('/').any(wrong);
     let is_drive = path.as_bytes().get(1) == Some(&b':');
     if path.is_empty() {
         Some("is blank")
     } else if path.starts_with('/') || path.starts_with('~') || path.contains('\\') || is_drive {
         Some("is no path below the project")
-    } else if parts.any(|part| part == "..") {
+    } else if has(|part| part == "..") {
         Some("leaves the project")
-    } else if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+    } else if has(|part| part.eq_ignore_ascii_case(".git")) {
         Some("is inside of git's own folder")
     } else if path.chars().any(char::is_control) {
         Some("has a control character in it")
@@ -239,22 +238,22 @@ pub fn outside(path: &str) -> Option<&'static str> {
     }
 }
 
-fn paths(at: usize, item: &PlanItem, findings: &mut Findings) {
+fn paths(at: usize, item: &PlanItem, problems: &mut Problems) {
     let all = item.allowed_paths.iter().chain(&item.excluded_paths);
     for (number, path) in all.enumerate() {
         let Some(wrong) = outside(path) else { continue };
         let message = format!("{}: the path \"{}\" {wrong}", item.id, path.escape_debug());
         let hint = "paths are relative to the project's root, with `/`, such as `src/**`";
-        findings.add(PlanRule::OutsidePath, PlanPart::Path(at, number), message, hint);
+        problems.add(PlanRule::OutsidePath, PlanPart::Path(at, number), message, hint);
     }
     if let Some(both) = item.allowed_paths.iter().find(|path| item.excluded_paths.contains(path)) {
         let message = format!("{}: \"{both}\" is allowed and excluded", item.id);
         let hint = "it counts as excluded; take it away from one of the two";
-        findings.add(PlanRule::ContradictingPath, PlanPart::Item(at), message, hint);
+        problems.add(PlanRule::ContradictingPath, PlanPart::Item(at), message, hint);
     }
 }
 
-fn size(at: usize, item: &PlanItem, findings: &mut Findings) {
+fn size(at: usize, item: &PlanItem, problems: &mut Problems) {
     let long = item.scope.chars().count();
     let said = if item.criteria.len() > MOST_CRITERIA {
         format!("{} criteria, where {MOST_CRITERIA} are a lot for one commit", item.criteria.len())
@@ -266,10 +265,10 @@ fn size(at: usize, item: &PlanItem, findings: &mut Findings) {
         return;
     };
     let message = format!("{} has {said}", item.id);
-    findings.add(PlanRule::Size, PlanPart::Item(at), message, "split it into items of their own");
+    problems.add(PlanRule::Size, PlanPart::Item(at), message, "split it into items of their own");
 }
 
-fn weakening(at: usize, item: &PlanItem, findings: &mut Findings) {
+fn weakening(at: usize, item: &PlanItem, problems: &mut Problems) {
     let texts = std::iter::once((PlanPart::Item(at), item.scope.as_str()));
     let criteria = item.criteria.iter().enumerate();
     let criteria = criteria.map(|(number, text)| (PlanPart::Criterion(at, number), text.as_str()));
@@ -277,12 +276,12 @@ fn weakening(at: usize, item: &PlanItem, findings: &mut Findings) {
         if let Some(word) = phrase_in(text, WEAK) {
             let message = format!("{}: \"{word}\" promises less than the thing itself", item.id);
             let hint = "deliver it, or make what is left out an item or a requirement for later";
-            findings.add(PlanRule::Weakening, part, message, hint);
+            problems.add(PlanRule::Weakening, part, message, hint);
         }
     }
 }
 
-fn requirements(plan: &Plan, findings: &mut Findings) {
+fn requirements(plan: &Plan, problems: &mut Problems) {
     let mut covered: BTreeSet<&RequirementId> = BTreeSet::new();
     for (at, item) in plan.items.iter().enumerate() {
         for id in &item.requirements {
@@ -296,21 +295,21 @@ fn requirements(plan: &Plan, findings: &mut Findings) {
                 |nearest| format!("the nearest is {nearest}"),
             );
             let message = format!("{} serves {id}, which is no requirement of the plan", item.id);
-            findings.add(PlanRule::UnknownRequirement, PlanPart::Item(at), message, &hint);
+            problems.add(PlanRule::UnknownRequirement, PlanPart::Item(at), message, &hint);
         }
     }
     let now = |when| when == RequirementTime::Now;
     if covered.is_empty() && plan.requirements.iter().any(|requirement| now(requirement.when)) {
         let message = "no item says which requirement it serves".to_owned();
         let hint = "name them at the items, so that what nobody delivers can be seen";
-        return findings.add(PlanRule::UncoveredRequirement, PlanPart::Whole, message, hint);
+        return problems.add(PlanRule::UncoveredRequirement, PlanPart::Whole, message, hint);
     }
     for (at, requirement) in plan.requirements.iter().enumerate() {
         if now(requirement.when) && !covered.contains(&requirement.id) {
             let message = format!("no item serves {}", requirement.id);
             let hint = "name it at an item, or say that it is for later or out of scope";
             let part = PlanPart::Requirement(at);
-            findings.add(PlanRule::UncoveredRequirement, part, message, hint);
+            problems.add(PlanRule::UncoveredRequirement, part, message, hint);
         }
     }
 }
@@ -475,9 +474,7 @@ mod tests {
     #[test]
     fn words_that_only_look_weak_are_left_alone() {
         let mut plain = item("A");
-        plain.scope =
-            "Informational stubbornness: an event for nowhere, placeholder-free? no".to_owned();
-        plain.scope = plain.scope.replace("placeholder-free? no", "and a holder for places");
+        plain.scope = "Stubbornness: an event for nowhere, and a holder for places".to_owned();
         assert_eq!(found(&of(vec![plain])), []);
     }
 

@@ -8,6 +8,7 @@ use crate::domain::actor::Actor;
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
 use crate::domain::plan::{Plan, PlanItem, PlanRef, Severity, StoredPlan};
+use crate::domain::word::words;
 use crate::engine::decision::Answer;
 use crate::engine::say;
 use crate::engine::sprint;
@@ -21,21 +22,15 @@ const FEWEST: usize = 7;
 /// Characters of a title.
 const TITLE: usize = 200;
 
-/// How an item of a newer version differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Difference {
-    Added,
-    Changed,
-    Removed,
-}
-
-impl Difference {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-        }
+words! {
+    /// How an item of a newer version differs.
+    enum Difference {
+        /// It is new.
+        Added = "added",
+        /// It says something else.
+        Changed = "changed",
+        /// It is not there any more.
+        Removed = "removed",
     }
 }
 
@@ -56,18 +51,19 @@ pub(in crate::engine) fn import(
     let stored = turn.stored_plan(id).cloned();
     let others = turn.before().plans.values().filter(|other| other.plan_id != *id);
     let elsewhere = others.flat_map(|other| &other.plan.items).map(|item| item.id.clone());
-    let findings = check::check(&plan, &elsewhere.collect()).into_iter();
-    let faults = findings.filter(|finding| finding.rule.severity() == Severity::Fault);
-    let faults: Vec<String> = faults.map(|finding| finding.message).take(FAULTS).collect();
+    let problems = check::check(&plan, &elsewhere.collect()).into_iter();
+    let faults = problems.filter(|problem| problem.rule.severity() == Severity::Fault);
+    let faults: Vec<String> = faults.map(|problem| problem.message).take(FAULTS).collect();
     if !faults.is_empty() {
         return refused("plan.refused", json!({ "plan_id": id.as_str(), "faults": faults }));
     }
     let digest = plan.digest();
+    let version = stored.as_ref().map_or(1, |stored| stored.version + 1);
     let differences = differences(stored.as_ref().map(|stored| &stored.plan), &plan);
     let open = OpenItems::of(turn);
     let told = differences.iter().map(|(how, item)| {
         json!({
-            "how": how.as_str(),
+            "how": how,
             "item_id": item.id.as_str(),
             "title": item.title,
             "under_way": open.of_plan(id, &item.id).any(|(_, held)| held),
@@ -76,38 +72,27 @@ pub(in crate::engine) fn import(
     let values = json!({
         "plan_id": id.as_str(),
         "title": plan.title,
-        "version": stored.as_ref().map_or(1, |stored| stored.version + 1),
+        "version": version,
         "digest": &digest[..DIGEST],
         "differences": told.collect::<Vec<Value>>(),
     });
-    let key = match &stored {
-        Some(stored) if stored.digest == digest => "plan.unchanged",
-        Some(_)
-            if !approve.is_some_and(|said| said.len() >= FEWEST && digest.starts_with(said)) =>
-        {
-            if approve.is_some() {
-                "plan.other_digest"
-            } else {
-                "plan.difference"
+    let said = |key| Answer::Say(say::content(key, language, values.clone()));
+    if let Some(stored) = stored {
+        if stored.digest == digest {
+            return said("plan.unchanged");
+        }
+        match approve {
+            None => return said("plan.difference"),
+            Some(approve) if approve.len() < FEWEST || !digest.starts_with(approve) => {
+                return refused("plan.other_digest", values);
             }
+            Some(_) => {}
         }
-        Some(_) | None => {
-            let version = stored.as_ref().map_or(1, |stored| stored.version + 1);
-            queue(turn, id, &plan, version, &differences, open);
-            let (plan_id, imported_at) = (id.clone(), turn.now);
-            turn.put_plan(StoredPlan {
-                plan_id,
-                version,
-                digest,
-                plan,
-                imported_at,
-                imported_by: by,
-            });
-            "plan.imported"
-        }
-    };
-    let content = say::content(key, language, values);
-    if key == "plan.other_digest" { Answer::Refused(content) } else { Answer::Say(content) }
+    }
+    queue(turn, id, &plan, version, &differences, open);
+    let (plan_id, imported_at, imported_by) = (id.clone(), turn.now, by);
+    turn.put_plan(StoredPlan { plan_id, version, digest, plan, imported_at, imported_by });
+    said("plan.imported")
 }
 
 /// What a newer version adds, changes and leaves out; everything is new where there is no older one.
@@ -172,6 +157,12 @@ fn queue(
             (Difference::Removed, Some(mut waits)) => {
                 waits.status = BacklogStatus::Dropped;
                 waits.dropped_reason = format!("not in version {version} of the plan {id}");
+                waits.updated_at = turn.now;
+                turn.put_item(waits);
+            }
+            // Its author says that it is delivered.
+            (Difference::Added | Difference::Changed, Some(mut waits)) if item.done => {
+                waits.status = BacklogStatus::Done;
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
             }

@@ -21,7 +21,7 @@ const CARRY_OVERS: u64 = 3;
 /// Closes a decision: what the changed requests mean for sprints, and then what is next.
 pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
     requests(turn);
-    if turn.plans.is_touched() || turn.scheduler().active_sprint_id.is_some() {
+    if turn.planning.is_touched() || turn.scheduler().active_sprint_id.is_some() {
         advance(turn);
         // What was ended on the way is followed as well.
         requests(turn);

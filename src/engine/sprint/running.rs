@@ -37,12 +37,9 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// Begins the todos that can begin: delivered is what they depend on, a slot is free, and nothing that is under way has
-/// declared the same paths. Says whether any todo is under way then.
+/// declared the same paths; none where the sprint is to end. Says whether any todo is under way then.
 pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
-    if sprint.closing.wrap_up.is_some() {
-        return true;
-    }
     let todos = &sprint.work.todos;
     let paths = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
@@ -50,7 +47,10 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     };
     let is_running = |todo: &&Todo| todo.status == TodoStatus::Running;
     let mut taken: Vec<Vec<String>> = todos.iter().filter(is_running).map(paths).collect();
-    let limit = usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1);
+    let limit = match sprint.closing.wrap_up {
+        Some(_) => 0,
+        None => usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1),
+    };
     let mut next = Vec::new();
     for at in todos::order(todos) {
         let todo = &todos[at];
@@ -188,13 +188,6 @@ fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> Str
         for answer in &item.answers {
             text.push_str("\n\n");
             text.push_str(answer);
-        }
-        for (name, paths) in
-            [("Changes", &item.allowed_paths), ("Leaves as they are", &item.excluded_paths)]
-        {
-            if !paths.is_empty() {
-                text.push_str(&format!("\n\n{name}: {}", paths.join(", ")));
-            }
         }
     }
     if !todo.acceptance_criteria.is_empty() {

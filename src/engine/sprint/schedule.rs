@@ -97,7 +97,7 @@ fn is_used(turn: &Turn<'_>) -> bool {
     scheduler.slots.next_slot_at.is_some()
         || scheduler.slots.last_started_at.is_some()
         || !turn.before().backlog.is_empty()
-        || turn.plans.is_touched()
+        || turn.planning.is_touched()
         || turn.policy.sprint.start_mode == StartMode::ManualDaily
 }
 

@@ -95,6 +95,10 @@ fn a_newer_version_counts_when_exactly_it_is_approved() {
     assert!(after["US-2"].depends_on.is_empty());
     assert_eq!(world.item(&before["US-3"].backlog_id).status, BacklogStatus::Dropped);
     assert_eq!(world.state.plans.values().next().map(|plan| plan.version), Some(2));
+    // What its author ticks off is delivered.
+    second.items[0].done = true;
+    assert_eq!(key(&import(&mut world, &second, Some(&second.digest()))), "plan.imported");
+    assert_eq!(world.item(&before["US-1"].backlog_id).status, BacklogStatus::Done);
 }
 
 #[test]
@@ -113,6 +117,9 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let id = todo.backlog_id.expect("an item");
     let held = world.item(&id);
     let running = held.plan.clone().expect("an item of the plan");
+    // The planner proposed other criteria, ranks and no dependencies: what the person wrote stands.
+    let said = format!("`{}` is there", running.item_id);
+    assert_eq!((held.acceptance_criteria.clone(), held.priority_rank > 0), (vec![said], true));
     for item in &mut letters.items {
         item.criteria.push("and more".to_owned());
     }

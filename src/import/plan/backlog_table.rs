@@ -1,6 +1,6 @@
 //! Backlog tables: nine columns in this order, one row an item.
 
-use super::document::{Block, Placed, plain};
+use super::document::{Block, NumberedBlock, plain};
 use super::reader::{Reader, names};
 use crate::domain::ids::PlanItemId;
 
@@ -27,10 +27,10 @@ pub(super) fn is_head(block: &Block) -> bool {
         if has(cells, "ID") && has(cells, "Task") && has(cells, "Acceptance Criteria"))
 }
 
-pub(super) fn read(blocks: &[Placed]) -> Reader {
+pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let mut inside = false;
-    for Placed { line, block } in blocks {
+    for NumberedBlock { line, block } in blocks {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 reader.plan.title.clone_from(text);

@@ -20,9 +20,9 @@ pub(super) enum Block {
     Code(String),
 }
 
-/// A part and where it begins: 1 is the first line.
+/// A part and the number of its line: 1 is the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct NumberedBlock {
     pub(super) line: u32,
     pub(super) block: Block,
 }
@@ -36,15 +36,13 @@ enum Kind {
     Html,
 }
 
-/// The parts of a document, in their order. `first` is the number of its first line.
-pub(super) fn blocks(text: &str, first: u32) -> Vec<Placed> {
+/// The parts of a document, in their order.
+pub(super) fn blocks(text: &str) -> Vec<NumberedBlock> {
     let found = structure(text);
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let line_of = |at: usize| {
-        let before = starts.partition_point(|start| *start <= at).saturating_sub(1);
-        first + u32::try_from(before).unwrap_or(u32::MAX - first)
-    };
+    let line_of =
+        |at: usize| u32::try_from(starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX);
     let mut blocks = Vec::new();
     for (number, (range, kind)) in found.iter().enumerate() {
         // What an entry has inside of it comes as parts of its own.
@@ -57,10 +55,13 @@ pub(super) fn blocks(text: &str, first: u32) -> Vec<Placed> {
             lines.push((line_of(at), line.trim_end()));
             at += line.len();
         }
-        let mut put = |line: u32, block: Block| blocks.push(Placed { line, block });
+        let mut put = |line: u32, block: Block| blocks.push(NumberedBlock { line, block });
         match kind {
             Kind::Heading(level) if source.trim_start().starts_with('#') => {
-                let text = plain(source.trim().trim_matches('#'));
+                let text = source.trim().trim_start_matches('#');
+                // Signs at the end close the heading where a blank is before them.
+                let open = text.trim_end_matches('#');
+                let text = plain(if open.ends_with(char::is_whitespace) { open } else { text });
                 put(line_of(range.start), Block::Heading { level: *level, text });
             }
             // Text over a rule is no heading to anybody who writes plans.
@@ -164,7 +165,7 @@ fn cells(row: &str) -> Vec<String> {
 
 /// Words without the marks of bold text and code.
 pub(super) fn plain(text: &str) -> String {
-    text.replace("**", "").replace("__", "").replace('`', "").trim().to_owned()
+    text.replace("**", "").replace('`', "").trim().to_owned()
 }
 
 /// `**Name:** words` or `**Name**: words`: the name in small letters, and the words.
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<String> {
-        let blocks = blocks(text, 1).into_iter();
+        let blocks = blocks(text).into_iter();
         blocks
             .map(|it| match it.block {
                 Block::Heading { level, text } => format!("{} h{level} {text}", it.line),
@@ -204,6 +205,11 @@ mod tests {
         let text = "# A\n```\n## no\n```\n<!--\n## no\n-->\n~~~md\n### no\n~~~\n\n## **B** #\n";
         let code = ["2 \"```\\n## no\\n```\"", "8 \"~~~md\\n### no\\n~~~\""];
         assert_eq!(told(text), ["1 h1 A", code[0], code[1], "12 h2 B"]);
+    }
+
+    #[test]
+    fn headings_keep_what_is_their_own() {
+        assert_eq!(told("# C#\n## `a` ##\n## __init__\n"), ["1 h1 C#", "2 h2 a", "3 h2 __init__"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `PLAN.md` files: headings `EPIC-001` with directives, lists of criteria and tasks below.
 
-use super::document::{Block, Placed, bold_label};
+use super::document::{Block, NumberedBlock, bold_label};
 use super::reader::{Reader, id_and_title, names};
 use crate::domain::ids::PlanItemId;
 
@@ -24,10 +24,10 @@ pub(super) fn begins_item(block: &Block) -> bool {
     matches!(block, Block::Heading { level, text } if begins(*level, text).is_some())
 }
 
-pub(super) fn read(blocks: &[Placed]) -> Reader {
+pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut field, mut inside, mut own_level) = (Field::Scope, false, 2);
-    for Placed { line, block } in blocks {
+    for NumberedBlock { line, block } in blocks {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 let title = text.strip_prefix("Plan:").unwrap_or(text).trim();

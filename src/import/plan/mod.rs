@@ -16,8 +16,8 @@ mod reader;
 mod roadmap;
 
 use document::Block;
+pub use reader::LineProblem;
 use reader::Reader;
-pub use reader::Remark;
 
 /// Bytes of the largest file.
 pub const LARGEST: usize = 3 << 20;
@@ -80,10 +80,10 @@ pub struct PlanFile {
     pub format: PlanFormat,
     /// What it says.
     pub plan: Plan,
-    /// Ids that may be meant although they are not in the file: the other plans of a phase's.
+    /// Whether items may depend on those of other files, as the plans of a roadmap's phases do.
     pub elsewhere: bool,
-    /// What the reader saw, by lines.
-    pub remarks: Vec<Remark>,
+    /// What is wrong with how it is written, by lines.
+    pub problems: Vec<LineProblem>,
     lines: BTreeMap<PlanPart, u32>,
 }
 
@@ -105,7 +105,7 @@ impl PlanFile {
         if file.plan.items.len() > MOST_ITEMS {
             return Err(PlanReadError::TooMany { items: file.plan.items.len() });
         }
-        file.remarks.sort_by_key(|remark| remark.line);
+        file.problems.sort_by_key(|problem| problem.line);
         Ok(file)
     }
 
@@ -148,7 +148,7 @@ fn read(text: &str) -> Result<PlanFile, PlanReadError> {
     if let Some(reader) = phase_plan::read(text) {
         return Ok(finish(reader, PlanFormat::PhasePlan, true));
     }
-    let blocks = document::blocks(text, 1);
+    let blocks = document::blocks(text);
     let is_in = |fits: fn(&Block) -> bool| blocks.iter().any(|it| fits(&it.block));
     let (format, reader) = if is_in(epics::begins_item) {
         (PlanFormat::Epics, epics::read(&blocks))
@@ -168,7 +168,13 @@ fn finish(mut reader: Reader, format: PlanFormat, elsewhere: bool) -> PlanFile {
     for item in &mut reader.plan.items {
         item.scope = item.scope.trim().to_owned();
     }
-    PlanFile { format, plan: reader.plan, elsewhere, remarks: reader.remarks, lines: reader.lines }
+    PlanFile {
+        format,
+        plan: reader.plan,
+        elsewhere,
+        problems: reader.problems,
+        lines: reader.lines,
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Product requirement documents: below `## User Stories` a heading for each story, with bold blocks.
 
-use std::collections::BTreeMap;
-
-use super::document::{Block, Placed, bold_label, plain};
+use super::document::{Block, NumberedBlock, bold_label, plain};
 use super::reader::{Reader, id_and_title, names};
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{PlanPart, Requirement, RequirementTime};
@@ -53,11 +51,11 @@ fn is_group(text: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(':')
 }
 
-pub(super) fn read(blocks: &[Placed]) -> Reader {
+pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut place, mut field, mut story_level) = (Section::Other, Field::Scope, STORY);
     let mut counted = 0;
-    for Placed { line, block } in blocks {
+    for NumberedBlock { line, block } in blocks {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 reader.plan.title.clone_from(text);
@@ -179,11 +177,8 @@ fn requirement(reader: &mut Reader, text: &str, when: RequirementTime, line: u32
         Some((id, text)) => (id, text.to_owned()),
         None => {
             let prefix = if when == RequirementTime::Now { "R" } else { "N" };
-            let mut numbers: BTreeMap<RequirementTime, u32> = BTreeMap::new();
-            for requirement in &reader.plan.requirements {
-                *numbers.entry(requirement.when).or_default() += 1;
-            }
-            (format!("{prefix}-{}", numbers.get(&when).copied().unwrap_or(0) + 1), text)
+            let before = reader.plan.requirements.iter().filter(|it| it.when == when).count();
+            (format!("{prefix}-{}", before + 1), text)
         }
     };
     if let Ok(id) = RequirementId::parse(&id) {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, Severity};
 
-/// Something that a reader saw.
+/// Something that is wrong with a plan, by the line of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Remark {
+pub struct LineProblem {
     /// The line.
     pub line: u32,
     /// Whether the plan can be used all the same.
@@ -25,20 +25,20 @@ pub struct Remark {
 pub(super) struct Reader {
     pub(super) plan: Plan,
     pub(super) lines: BTreeMap<PlanPart, u32>,
-    pub(super) remarks: Vec<Remark>,
+    pub(super) problems: Vec<LineProblem>,
 }
 
 impl Reader {
-    pub(super) fn remark(&mut self, severity: Severity, line: u32, message: String, hint: &str) {
-        self.remarks.push(Remark { line, severity, message, hint: hint.to_owned() });
+    fn problem(&mut self, severity: Severity, line: u32, message: String, hint: &str) {
+        self.problems.push(LineProblem { line, severity, message, hint: hint.to_owned() });
     }
 
     pub(super) fn fault(&mut self, line: u32, message: String, hint: &str) {
-        self.remark(Severity::Fault, line, message, hint);
+        self.problem(Severity::Fault, line, message, hint);
     }
 
     pub(super) fn warn(&mut self, line: u32, message: String, hint: &str) {
-        self.remark(Severity::Warning, line, message, hint);
+        self.problem(Severity::Warning, line, message, hint);
     }
 
     /// Begins an item.
@@ -160,17 +160,24 @@ impl Reader {
     }
 }
 
-/// Names with commas between them, without brackets and quotes; none where it says that there are none.
+/// Names with commas between them, without brackets and quotes; none where it says that there are none. A comma within
+/// braces belongs to a glob.
 pub(super) fn names(text: &str) -> Vec<String> {
-    let text = text.trim().trim_start_matches('[').trim_end_matches(']');
+    let text = text.trim();
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let is_none = |name: &str| {
         matches!(name.to_lowercase().as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—")
     };
     let clean = |name: &str| {
-        let name = name.trim().trim_matches(['"', '\'', '`']);
-        name.trim_end_matches('.').to_owned()
+        let name = name.trim().trim_end_matches('.').trim_matches(['"', '\'', '`']);
+        name.to_owned()
     };
-    text.split(',').map(clean).filter(|name| !is_none(name)).collect()
+    let mut depth = 0_i32;
+    let ends = |c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth <= 0
+    };
+    text.split(ends).map(clean).filter(|name| !is_none(name)).collect()
 }
 
 /// An id at the beginning of a title, such as `US-001: Title`, `EPIC-2 — Title` or `US-3 Title`, and the title.

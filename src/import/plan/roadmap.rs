@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::document::{Block, Placed, bold_label, plain};
-use super::reader::Reader;
-use super::reader::names;
+use super::document::{Block, NumberedBlock, bold_label, plain};
+use super::reader::{Reader, names};
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{PlanPart, Requirement, RequirementTime};
 
@@ -41,11 +40,11 @@ fn ids(text: &str) -> Vec<String> {
     names(&text[..end]).into_iter().map(name).collect()
 }
 
-pub(super) fn read(blocks: &[Placed]) -> Reader {
+pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut field, mut inside) = (Field::Scope, false);
     let mut done: BTreeSet<String> = BTreeSet::new();
-    for Placed { line, block } in blocks {
+    for NumberedBlock { line, block } in blocks {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 let title = text.strip_prefix("Roadmap:").unwrap_or(text).trim();

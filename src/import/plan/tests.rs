@@ -38,8 +38,8 @@ fn told(bytes: &[u8]) -> String {
         let _ =
             writeln!(text, "  allowed {:?} excluded {:?}", item.allowed_paths, item.excluded_paths);
     }
-    for remark in &file.remarks {
-        let _ = writeln!(text, "{} at {}: {}", remark.severity, remark.line, remark.message);
+    for problem in &file.problems {
+        let _ = writeln!(text, "{} at {}: {}", problem.severity, problem.line, problem.message);
     }
     text
 }
@@ -89,6 +89,13 @@ fn all_separators_and_both_forms_of_dependencies_are_the_same_epics() {
             assert_eq!(of(separator, on), first, "{separator:?} {on:?}");
         }
     }
+}
+
+#[test]
+fn a_comma_within_braces_belongs_to_the_glob() {
+    let text = "# P\n## EPIC-1: One\nFiles: src/{a,b}/**, `docs/*.md`\n";
+    let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
+    assert_eq!(plan.items[0].allowed_paths, ["src/{a,b}/**", "docs/*.md"]);
 }
 
 #[test]

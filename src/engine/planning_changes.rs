@@ -1,4 +1,4 @@
-//! Sprints, backlog items and the scheduler within one decision.
+//! Sprints, plans, backlog items and the scheduler within one decision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::domain::sprint::Sprint;
 
 /// What this turn has changed of them.
 #[derive(Debug, Default)]
-pub(super) struct Plans {
+pub(super) struct PlanningChanges {
     pub(super) sprints: BTreeMap<SprintId, Arc<Sprint>>,
     pub(super) items: BTreeMap<BacklogId, Arc<BacklogItem>>,
     pub(super) plans: BTreeMap<PlanId, Arc<StoredPlan>>,
     pub(super) scheduler: Option<Arc<Scheduler>>,
 }
 
-impl Plans {
+impl PlanningChanges {
     /// The changes of this turn.
     pub(super) fn close(self, changes: &mut Vec<Change>) {
         changes.extend(self.items.into_values().map(Change::save));
