@@ -31,22 +31,19 @@ pub(super) fn svg(plan: &Plan, graph: &Graph) -> String {
         (32 + waves.len().max(1) * (WIDTH + GAP_X) - GAP_X, TOP + rows * (HEIGHT + GAP_Y) + 8);
     let legend = "from left to right: what can begin when what is before it is delivered · red: the longest chain";
     let mut svg = begin(width, height, fit(&plan.title, 80), legend);
+    let mut lines: Vec<(bool, String)> = Vec::new();
     for (at, item) in plan.items.iter().enumerate() {
-        for on in &item.depends_on {
-            let Some(before) = plan.items.iter().position(|other| other.id == *on) else {
-                continue;
-            };
+        let waits = plan.items.iter().enumerate();
+        for (before, _) in waits.filter(|(_, other)| item.depends_on.contains(&other.id)) {
             let chained = critical.windows(2).any(|pair| pair == [before, at]);
-            let color = if chained { RED } else { SOFT };
-            let (from, to) = (places[before], places[at]);
-            let (x, y, end) = (from.0 + WIDTH, from.1 + HEIGHT / 2, to.1 + HEIGHT / 2);
-            let middle = to.0 - GAP_X / 2;
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{x} {y}C{middle} {y} {middle} {end} {} {end}\" stroke=\"{color}\" fill=\"none\"/>",
-                to.0
-            );
+            lines.push((chained, line(places[before], places[at])));
         }
+    }
+    // What stands out is drawn over the rest.
+    lines.sort();
+    for (chained, path) in lines {
+        let color = if chained { RED } else { SOFT };
+        let _ = writeln!(svg, "<path d=\"{path}\" stroke=\"{color}\" fill=\"none\"/>");
     }
     for (at, item) in plan.items.iter().enumerate() {
         let (x, y) = places[at];
@@ -68,4 +65,18 @@ pub(super) fn svg(plan: &Plan, graph: &Graph) -> String {
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// The line from a box to one that waits for it; one that passes other columns goes below the boxes of its row.
+fn line(from: (usize, usize), to: (usize, usize)) -> String {
+    let (x, y, end) = (from.0 + WIDTH, from.1 + HEIGHT / 2, to.1 + HEIGHT / 2);
+    let (half, to) = (GAP_X / 2, to.0);
+    if to - x == GAP_X {
+        return format!("M{x} {y}C{0} {y} {0} {end} {to} {end}", to - half);
+    }
+    let below = from.1 + HEIGHT + GAP_Y / 2;
+    let (out, into) = (x + half, to - half);
+    format!(
+        "M{x} {y}C{out} {y} {x} {below} {out} {below}H{into}C{to} {below} {into} {end} {to} {end}"
+    )
 }
