@@ -723,7 +723,7 @@ fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
          people: {{owner: {owner}{people}}}\n\
          agents: {agents}\n\
          language: en\n\
-         sprint: {{id: test{sprint}}}\n\
+         sprint: {{id: test, cutoff_time: null{sprint}}}\n\
          {}",
         quoted(project.to_str().unwrap()),
         plan.checks,
