@@ -384,6 +384,7 @@ fn candidate() -> Candidate {
         removed_lines: 0,
         tree: String::new(),
         excerpt: String::new(),
+        marks: Vec::new(),
     }
 }
 

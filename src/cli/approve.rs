@@ -9,7 +9,7 @@ use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::request::Request;
 use crate::domain::state::State;
-use crate::engine::{budget_on_card, content_of};
+use crate::engine::{budget_on_card, by_guard, content_of};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -76,11 +76,19 @@ fn list(state: &State) -> Result<(), Failure> {
 
 fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
     say(title(request));
+    let teller = Teller::new(Language::En, false)?;
     match (gate.kind, &request.work.candidate) {
         (GateKind::Budget, _) => {
             let values = budget_on_card(request).as_object().cloned().unwrap_or_default();
-            let teller = Teller::new(Language::En, false)?;
             say(teller.words("budget.spent", &values));
+        }
+        (GateKind::Plan, _) => {
+            if let Some(result) = &request.work.result {
+                say(&result.summary);
+            }
+            for criterion in &request.work.criteria {
+                say(format_args!("  - {criterion}"));
+            }
         }
         (GateKind::Action, _) | (_, None) => {}
         (
@@ -97,6 +105,10 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                 say(format_args!("  {}", changed.path));
             }
             say(&commit.excerpt);
+            for found in by_guard(&gate.findings).as_array().into_iter().flatten() {
+                let values = found.as_object().cloned().unwrap_or_default();
+                say(teller.words("gate.finding", &values));
+            }
         }
     }
     let (id, content) = (&request.request_id, named(gate));

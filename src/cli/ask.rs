@@ -152,7 +152,7 @@ async fn follow(root: &Path, id: &RequestId, words: &Words) -> Result<u8, Failur
     let leave = tokio::signal::ctrl_c();
     tokio::pin!(leave);
     loop {
-        let asked = service::call(root, Question::Why(id.clone()).into()).await;
+        let asked = service::call(root, Question::Why(id.clone().into()).into()).await;
         let running = !matches!(asked, Err(ControlError::NotRunning(_)));
         let why = asked.map_err(|error| error.to_string());
         let now = standing(why.as_ref().ok());

@@ -15,6 +15,7 @@ use crate::rehearsal;
 mod approve;
 mod ask;
 mod backlog;
+mod board;
 mod checks;
 mod command;
 mod config;
@@ -75,6 +76,7 @@ enum Command {
     Status(status::Args),
     /// List roles, backlog, schedule and open requests, a line each
     List(list::Args),
+    Board(board::Args),
     Why(why::Args),
     Ask(ask::Args),
     Fast(ask::LaneArgs),
@@ -183,6 +185,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::List(args) => list::run(&cli.global, &args),
         Command::Sprint(command) => sprint::run(&cli.global, &command),
         Command::Backlog(command) => backlog::run(&cli.global, &command),
+        Command::Board(args) => board::run(&cli.global, &args),
         Command::Why(args) => why::run(&cli.global, &args),
         Command::Ask(args) => return ask::run(&cli.global, &args),
         Command::Fast(args) => return ask::run(&cli.global, &args.on(Lane::Fast)),

@@ -1,15 +1,20 @@
 //! What commands read of a workspace, which may still be as the older runtime left it: then as taking it over will
 //! leave it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::output::Failure;
 use crate::domain::backlog::BacklogItem;
+use crate::domain::policy::Policy;
 use crate::domain::record::AnyRecord;
+use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::import::older;
-use crate::store;
+use crate::platform::files;
+use crate::service::SERVES_FILE;
+use crate::{store, workspace};
 
 /// Everything that is open.
 pub(super) fn state(root: &Path) -> Result<State, Failure> {
@@ -29,4 +34,17 @@ pub(super) fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, Failure> {
     let mut items: Vec<BacklogItem> = items.collect();
     items.sort_by(|one, other| one.backlog_id.cmp(&other.backlog_id));
     Ok(items)
+}
+
+/// What the running team goes by, or would.
+pub(super) fn policy(root: &Path) -> Result<Policy, Failure> {
+    let workspace = workspace::load(root)?;
+    Ok(workspace.policy(served(root), false)?)
+}
+
+/// The roles that the running team serves, as it wrote them down at its start.
+fn served(root: &Path) -> BTreeSet<Role> {
+    let path = root.join(SERVES_FILE);
+    let text = files::read_text_if_present(&path).ok().flatten();
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| Role::ALL.into())
 }

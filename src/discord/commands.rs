@@ -56,7 +56,9 @@ fn option(choice: &Choice) -> Value {
         Takes::Kind => (3, BacklogKind::ALL.map(kind_choice).to_vec(), false),
         Takes::Verdict => (3, VERDICTS.map(verdict_choice).to_vec(), false),
         Takes::Lane => (3, Lane::ALL.map(lane_choice).to_vec(), false),
-        Takes::Request | Takes::Waiting | Takes::RefusedMessage => (3, Vec::new(), true),
+        Takes::Request | Takes::Subject | Takes::Waiting | Takes::RefusedMessage => {
+            (3, Vec::new(), true)
+        }
     };
     let mut option = named(kind, &choice.name, &choice.about, &[]);
     if let Some(option) = option.as_object_mut() {
@@ -224,8 +226,9 @@ mod tests {
         assert_eq!(
             names,
             [
-                "ask", "fast", "quick", "full", "route", "status", "why", "request", "approve",
-                "sprint", "backlog", "plan", "outbox", "models", "cost", "health", "settings"
+                "ask", "fast", "quick", "full", "route", "status", "board", "why", "request",
+                "approve", "sprint", "backlog", "plan", "outbox", "models", "cost", "health",
+                "settings"
             ]
         );
         let request = all.iter().find(|it| it["name"] == "request").unwrap();

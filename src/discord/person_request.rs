@@ -16,7 +16,9 @@ use crate::discord::ingress::{Remote, shown_name};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
 use crate::domain::commands::{self, Question, Takes};
-use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::ids::{
+    ChannelId, GuildId, MessageId, RequestId, ServerRoleId, SubjectId, UserId,
+};
 use crate::domain::incoming::{Attachment, Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
@@ -213,11 +215,18 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
                     let change = RouteChange::Add(step.chars().take(60).collect());
                     PersonRequest::Command(Command::Route { request_id, change })
                 }),
-                (None, None) => request(&|id| PersonRequest::Look(Question::Why(id))),
+                (None, None) => request(&|id| PersonRequest::Look(Question::Why(id.into()))),
             }
         }
         ["status"] => PersonRequest::Look(Question::Status),
-        ["why"] => request(&|id| PersonRequest::Look(Question::Why(id))),
+        ["board"] => PersonRequest::Look(Question::Board),
+        ["why"] => {
+            let text = options.text("what").unwrap_or_default();
+            match SubjectId::parse(text) {
+                Ok(id) => PersonRequest::Look(Question::Why(id)),
+                Err(_) => PersonRequest::NoRequest(text.chars().take(60).collect()),
+            }
+        }
         ["request", "cancel"] => {
             request(&|request_id| PersonRequest::Command(Command::Cancel { request_id }))
         }

@@ -41,6 +41,8 @@ words! {
         UnknownStep = "unknown_step",
         /// The planner never listed its documents.
         PlannerContract = "planner_contract",
+        /// A person turned its plan down, or nobody decided about it in time.
+        PlanRejected = "plan_rejected",
         /// The checks failed as often as they may.
         ChecksFailing = "checks_failing",
         /// The checks could not be started.
@@ -97,6 +99,7 @@ impl BlockCode {
             | Self::CounterLimit
             | Self::UnknownStep
             | Self::PlannerContract
+            | Self::PlanRejected
             | Self::ChecksFailing
             | Self::NoChange
             | Self::UnsolvedConflict
@@ -127,6 +130,7 @@ impl BlockCode {
             | Self::RunBudget
             | Self::UnknownStep
             | Self::PlannerContract
+            | Self::PlanRejected
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive
             | Self::NoChange

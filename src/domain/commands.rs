@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::RequestId;
+use crate::domain::ids::SubjectId;
 use crate::domain::policy::Right;
 
 /// What somebody wants to see. Nothing is changed by it.
@@ -12,10 +12,12 @@ use crate::domain::policy::Right;
 pub enum Question {
     /// What is open, and what it waits for.
     Status,
-    /// Why a request is not moving.
-    Why(RequestId),
+    /// Why something is not moving.
+    Why(SubjectId),
     /// The active sprint, or the last one.
     Sprint,
+    /// The todos of the sprint, what each waits for, and the queue to the branch.
+    Board,
     /// The backlog.
     Backlog,
     /// Which agent and model works for which role.
@@ -54,6 +56,8 @@ pub enum Takes {
     Verdict,
     /// A request that is open; suggested while it is typed.
     Request,
+    /// Something that is open, whatever it is; suggested while it is typed.
+    Subject,
     /// Something that waits for a person; suggested while it is typed.
     Waiting,
     /// A message that Discord refused; suggested while it is typed.
@@ -135,7 +139,7 @@ pub const GROUPS: [(Words, Words); 5] = [
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 24] = [
+pub const COMMANDS: [Entry; 25] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
@@ -194,9 +198,23 @@ pub const COMMANDS: [Entry; 24] = [
         right: Right::Ask,
     },
     Entry {
+        path: &[words("board", "현황판")],
+        about: words(
+            "The sprint's todos, and what each waits for",
+            "스프린트 작업과 저마다 기다리는 것 보기",
+        ),
+        options: &[],
+        right: Right::Ask,
+    },
+    Entry {
         path: &[words("why", "이유")],
-        about: words("Why a request is not moving", "요청이 왜 멈춰 있는지 보기"),
-        options: &[REQUEST],
+        about: words("Why something is not moving", "무엇이 왜 멈춰 있는지 보기"),
+        options: &[choice(
+            words("what", "대상"),
+            words("A request, item, todo, sprint or gate", "요청, 항목, 작업, 스프린트 또는 승인"),
+            Takes::Subject,
+            true,
+        )],
         right: Right::Ask,
     },
     Entry {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::guard::ContentMark;
 use crate::domain::test_report::{ComparedRun, Comparison, TestNames, TestOutcomes};
 use crate::domain::time::Timestamp;
 
@@ -28,6 +29,9 @@ pub struct Candidate {
     /// The beginning of the difference to the base, for people who decide.
     #[serde(default)]
     pub excerpt: String,
+    /// What else of its content a person may have to see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<ContentMark>,
 }
 
 impl Candidate {
@@ -43,6 +47,7 @@ impl Candidate {
             removed_lines: 0,
             tree: String::new(),
             excerpt: String::new(),
+            marks: Vec::new(),
         }
     }
 

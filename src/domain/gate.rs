@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::actor::Actor;
+use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
 use crate::domain::time::Timestamp;
 
@@ -21,6 +22,8 @@ pub enum GateKind {
     Prepare,
     /// May this commit go to the branch? Every one is asked about.
     Commit,
+    /// May this plan be built?
+    Plan,
     /// May this registered action run?
     Action,
     /// May as much again be spent?
@@ -37,6 +40,7 @@ impl GateKind {
             Self::RedBase => "red_base",
             Self::Prepare => "prepare",
             Self::Commit => "commit",
+            Self::Plan => "plan",
             Self::Action => "action",
             Self::Budget => "budget",
         }
@@ -54,6 +58,18 @@ pub enum Stance {
     Allow,
     /// It is never done.
     Refuse,
+}
+
+impl Stance {
+    /// Lower is stricter.
+    #[must_use]
+    pub const fn strictness(self) -> u8 {
+        match self {
+            Self::Refuse => 0,
+            Self::Ask => 1,
+            Self::Allow => 2,
+        }
+    }
 }
 
 /// Who decided.
@@ -150,10 +166,13 @@ pub struct Gate {
     pub kind: GateKind,
     /// The commit that is decided on: it names the whole content. Blank where it is about none.
     pub commit: String,
-    /// The digest of the artifact: a commit's tree, an action's command line, or a budget as often as it was
+    /// The digest of the artifact: a commit's tree, a plan, an action's command line, or a budget as often as it was
     /// granted.
     #[serde(default)]
     pub artifact: String,
+    /// What guards found in the commit, as the card shows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<GuardFinding>,
     /// Bumped when the card changes; a button of an older version does nothing.
     pub version: u32,
     /// Whether and how it was decided.

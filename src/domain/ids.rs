@@ -123,6 +123,14 @@ text_id! {
     PlanItemId;
     /// What the author of a plan calls a requirement: `R-1`.
     RequirementId;
+    /// The id of a request, an item, a todo, a sprint or a gate, whichever it is.
+    SubjectId;
+}
+
+impl From<RequestId> for SubjectId {
+    fn from(id: RequestId) -> Self {
+        Self(id.0)
+    }
 }
 
 impl RequestId {

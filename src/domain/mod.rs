@@ -17,6 +17,7 @@ pub mod event;
 pub mod evidence;
 pub mod finding;
 pub mod gate;
+pub mod guard;
 pub mod ids;
 pub mod incoming;
 pub mod ingress;

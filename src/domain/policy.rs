@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::config::{CutoffTime, Zone};
 use crate::domain::gate::Stance;
+use crate::domain::guard::Guard;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
+use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
@@ -147,17 +149,102 @@ pub struct GateTable {
     pub red_base: Stance,
     /// A commit that touches what agents or checks run by.
     pub guarded_commit: Stance,
+    /// A commit that touches paths that its item does not allow.
+    #[serde(default)]
+    pub scope: Stance,
+    /// A commit that deletes a file that nobody spoke of.
+    #[serde(default)]
+    pub deletion: Stance,
+    /// A commit that brings a file back that the branch has deleted.
+    #[serde(default)]
+    pub restored: Stance,
+    /// A commit that takes in a dependency that nobody spoke of.
+    #[serde(default)]
+    pub dependency: Stance,
+    /// A commit that changes a lock file, and nothing that it follows from.
+    #[serde(default)]
+    pub lock_file: Stance,
+    /// A commit with a binary file of more than `binary_kb`.
+    #[serde(default)]
+    pub binary: Stance,
+    /// A commit that holds what looks like a secret.
+    #[serde(default)]
+    pub secret: Stance,
     /// Preparing the dependencies of a change that alters what decides about them.
     #[serde(default)]
     pub prepare: Stance,
+    /// Building what was planned for a request.
+    #[serde(default)]
+    pub plan: PlanStances,
     /// Any other commit.
     pub commit: Stance,
     /// A registered action.
     pub action: Stance,
     /// Paths that are guarded besides those that always are; one that ends with `/` is a folder.
     pub guarded: Vec<String>,
+    /// The size from which a binary file is large.
+    #[serde(default = "one_mebibyte")]
+    pub binary_kb: u32,
     /// Hours after which no decision means no.
     pub wait_hours: u32,
+}
+
+/// Which plans wait for a person before anything of them is built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected `ask`, `allow` or `refuse`, or one of these for each intent, such as {feature: ask}"
+)]
+pub enum PlanStances {
+    /// All alike.
+    All(Stance),
+    /// By the intent of their request; what is not named needs no person.
+    ByIntent(BTreeMap<Intent, Stance>),
+}
+
+impl Default for PlanStances {
+    fn default() -> Self {
+        Self::All(Stance::Allow)
+    }
+}
+
+impl PlanStances {
+    /// What is settled for a request of this intent; for one of which nobody knows it, the strictest of all.
+    #[must_use]
+    pub fn of(&self, intent: Option<Intent>) -> Stance {
+        match (self, intent) {
+            (Self::All(stance), _) => *stance,
+            (Self::ByIntent(all), Some(intent)) => {
+                all.get(&intent).copied().unwrap_or(Stance::Allow)
+            }
+            (Self::ByIntent(all), None) => all
+                .values()
+                .copied()
+                .min_by_key(|stance| stance.strictness())
+                .unwrap_or(Stance::Allow),
+        }
+    }
+}
+
+const fn one_mebibyte() -> u32 {
+    1_024
+}
+
+impl GateTable {
+    /// What is settled about what a guard finds.
+    #[must_use]
+    pub const fn of_guard(&self, guard: Guard) -> Stance {
+        match guard {
+            Guard::Machinery => self.guarded_commit,
+            Guard::Scope => self.scope,
+            Guard::Deletion => self.deletion,
+            Guard::Restored => self.restored,
+            Guard::Dependency => self.dependency,
+            Guard::LockFile => self.lock_file,
+            Guard::Binary => self.binary,
+            Guard::Secret => self.secret,
+        }
+    }
 }
 
 impl Default for GateTable {
@@ -166,10 +253,19 @@ impl Default for GateTable {
             unproven_commit: Stance::Ask,
             red_base: Stance::Ask,
             guarded_commit: Stance::Ask,
+            scope: Stance::Ask,
+            deletion: Stance::Ask,
+            restored: Stance::Ask,
+            dependency: Stance::Ask,
+            lock_file: Stance::Ask,
+            binary: Stance::Ask,
+            secret: Stance::Ask,
             prepare: Stance::Ask,
+            plan: PlanStances::default(),
             commit: Stance::Allow,
             action: Stance::Allow,
             guarded: Vec::new(),
+            binary_kb: one_mebibyte(),
             wait_hours: 168,
         }
     }

@@ -24,6 +24,9 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
     let payload = json!({ "commit": candidate.commit, "paths": candidate.paths });
     turn.record(id, EventKind::Candidate, "runtime", &candidate.subject, payload);
     let Some(request) = turn.edit(id) else { return };
+    if request.work.candidate.as_ref().is_none_or(|old| old.commit != candidate.commit) {
+        request.work.accepted.clear();
+    }
     request.work.candidate = Some(candidate);
     request.work.conflict = None;
     request.work.spent.rejected = 0;

@@ -10,6 +10,7 @@ use super::message::{
 };
 use super::turn::Turn;
 use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, words};
+use crate::domain::block::BlockCode;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
@@ -262,13 +263,15 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
     request.chosen_by(SelectionSource::BlockedRetry);
-    let spent = request.blocked.as_ref().is_some_and(|blocked| blocked.code.is_a_spent_loop());
+    let replans = |code: BlockCode| code.is_a_spent_loop() || code == BlockCode::PlanRejected;
+    let replans = request.blocked.as_ref().is_some_and(|blocked| replans(blocked.code));
     let Some((lifecycle, state)) = turn.stands(id) else {
         handoff::delegate_current(turn, id, "Try again.");
         return;
     };
-    if spent {
-        // A spent budget is not given back by trying the same step again: the planner reconsiders.
+    if replans {
+        // A spent budget is not given back by trying the same step again, nor does a plan get better by being built: the
+        // planner reconsiders.
         progress::follow(turn, id, lifecycle::resume(&lifecycle, &state));
         return;
     }

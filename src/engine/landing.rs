@@ -26,6 +26,12 @@ fn place_in(queue: &[RequestId], id: &RequestId) -> Option<usize> {
     queue.iter().position(|other| other == id).map(|at| at + 1)
 }
 
+/// The requests in the queue to the branch, the first one first.
+#[must_use]
+pub(super) fn in_order(state: &State) -> Vec<RequestId> {
+    queue(state.requests.values().map(Arc::as_ref))
+}
+
 /// The place of a request in the queue to the branch, from 1; `None` where it does not stand in it.
 #[must_use]
 pub fn place(state: &State, id: &RequestId) -> Option<usize> {

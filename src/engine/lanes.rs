@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::gates::stance::guarded;
+use super::gates::guards::machinery;
 use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
 use crate::domain::ids::RequestId;
 use crate::domain::intent::Intent;
-use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
+use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::LaneMenu;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
@@ -88,7 +88,7 @@ pub(super) fn outgrown(turn: &Turn<'_>, request: &Request) -> Option<Value> {
         json!({ "why": "files", "count": files, "most": fast.most_files })
     } else if lines > fast.most_lines {
         json!({ "why": "lines", "count": lines, "most": fast.most_lines })
-    } else if let Some(path) = guarded(&turn.policy.gates, candidate).first() {
+    } else if let Some(path) = machinery(&turn.policy.gates, candidate) {
         json!({ "why": "guarded", "path": path })
     } else if let Some(path) = dependency {
         json!({ "why": "dependency", "path": path })
@@ -137,6 +137,30 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
         .filter(|step| (!is_advice(step) && first(step)) || step.name == state.step)
         .map(|step| json!({ "step": step.name, "place": place_of(&lifecycle, &state, step.name, is_over) }))
         .collect()
+}
+
+/// The way ahead of a request: its roles' turns, and what they may cost by what those before did, in US dollars; no cost
+/// where none was seen.
+pub(super) fn ahead(turn: &Turn<'_>, request: &Request) -> Value {
+    let Some((lifecycle, state)) = turn.stands(&request.request_id) else { return json!(null) };
+    let is_role = |step: &&Step| match step.kind {
+        StepKind::Guidance | StepKind::Change | StepKind::Review | StepKind::Verdict => true,
+        StepKind::Research
+        | StepKind::Plan
+        | StepKind::Advice
+        | StepKind::Land
+        | StepKind::Sprint(_) => false,
+    };
+    let first = |step: &Step| lifecycle.step_of(step.kind).is_some_and(|it| it.name == step.name);
+    let open =
+        |step: &Step| matches!(place_of(&lifecycle, &state, step.name, false), "current" | "ahead");
+    let steps = lifecycle.steps().filter(is_role).filter(|step| first(step) && open(step));
+    let turns = steps.count();
+    let (cost, had) = (request.work.usage.cost_usd, state.counter(counter::TURNS).used);
+    let each = if had > 0 { cost / f64::from(had) } else { 0.0 };
+    let ahead = each * f64::from(u32::try_from(turns).unwrap_or(u32::MAX));
+    let cost = (ahead > 0.0).then(|| json!({ "usd": format!("{ahead:.2}") }));
+    json!({ "turns": turns, "cost": cost })
 }
 
 /// Whether a person may still say that they want nothing but an answer.

@@ -4,6 +4,7 @@
 //! time and a supply of ids from its input, so that the same history always gives the same decisions.
 
 pub mod authorize;
+pub mod board;
 pub mod contract;
 pub mod intent;
 pub mod lifecycle;
@@ -51,7 +52,7 @@ pub use budget::amount;
 pub use clock::due;
 pub use decide::{Input, decide};
 pub use decision::{Answer, Decision, Wake};
-pub use gates::{budget_on_card, content_of};
+pub use gates::{budget_on_card, by_guard, content_of};
 pub use intake::{depends_on_roles, would_take_in};
 pub use landing::place;
 pub use lanes::choose as choose_lane;

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::gates::commit;
+use super::gates::{commit, plan};
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
 use super::{ending, handoff, lanes, say};
@@ -28,6 +28,9 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
     }
     match decision {
         WorkflowDecision::Next { role, step, notes, .. } => {
+            if from == Some(StepKind::Plan) && plan::holds(turn, id, step) {
+                return;
+            }
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
             begin_step(turn, id, role, step, &why);
         }
@@ -72,6 +75,14 @@ pub(super) fn start(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecis
         WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => {
             follow(turn, id, decision);
         }
+    }
+}
+
+/// Begins the step at which a request stands.
+pub(super) fn begin_current(turn: &mut Turn<'_>, id: &RequestId) {
+    let state = turn.request(id).and_then(|request| request.params.workflow.as_ref());
+    if let Some((role, step)) = state.map(|state| (state.phase_owner, state.step)) {
+        begin_step(turn, id, role, step, "");
     }
 }
 

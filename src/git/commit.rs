@@ -93,6 +93,7 @@ impl PlannedCommit {
             removed_lines: self.removed_lines,
             tree: self.tree.to_string(),
             excerpt: String::new(),
+            marks: Vec::new(),
         }
     }
 }

@@ -94,6 +94,7 @@ pub fn rebase(
         removed_lines,
         tree: tree.id().to_string(),
         excerpt: String::new(),
+        marks: Vec::new(),
     }))
 }
 

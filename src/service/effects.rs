@@ -264,7 +264,7 @@ async fn commit(
         }
     };
     let candidate = tasks::blocking(move || git::apply_commit(&worktree, &plan)).await??;
-    Ok(EffectOutcome::Committed(excerpted(team, candidate).await?))
+    Ok(EffectOutcome::Committed(for_deciders(team, candidate).await?))
 }
 
 /// Lines that the configuration wants at the end of each message.
@@ -272,13 +272,14 @@ fn trailers(commits: &Commits) -> Vec<String> {
     commits.trailers.iter().map(|(name, text)| format!("{name}: {text}")).collect()
 }
 
-/// With the beginning of its difference, for people who decide about it.
-async fn excerpted(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, EffectError> {
+/// With the beginning of its difference and what else they have to see, for people who decide about it.
+async fn for_deciders(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, EffectError> {
     let project = team.project.clone();
     tasks::blocking(move || {
         let excerpt = git::diff_excerpt(&project, &candidate, EXCERPT_LINES)?;
         let excerpt = excerpt.chars().take(EXCERPT).collect();
-        Ok(Candidate { excerpt, ..candidate })
+        let marks = git::content_marks(&project, &candidate)?;
+        Ok(Candidate { excerpt, marks, ..candidate })
     })
     .await?
 }
@@ -347,7 +348,7 @@ async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Effec
     plug::point(Point::AfterRebase);
     let (head, rebased) = rebased;
     Ok(match rebased {
-        Rebased::Moved(candidate) => EffectOutcome::Rebased(excerpted(team, candidate).await?),
+        Rebased::Moved(candidate) => EffectOutcome::Rebased(for_deciders(team, candidate).await?),
         Rebased::NothingLeft => EffectOutcome::AlreadyOnBranch { head: head.to_string() },
         Rebased::Conflict(conflict) => EffectOutcome::Conflict(conflict),
     })

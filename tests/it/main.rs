@@ -79,6 +79,7 @@ mod team_commit;
 mod team_control;
 mod team_crew;
 mod team_faults;
+mod team_gates;
 mod team_gateway;
 mod team_intake;
 mod team_intake_queues;

@@ -84,7 +84,7 @@ async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
         assert_eq!(code, 0, "{error}");
         assert!(said.contains(answer), "{question}: {said}");
     }
-    let nowhere = called("why", json!([text("request", "20260324-1a2b3c4d")]), "en-US");
+    let nowhere = called("why", json!([text("what", "20260324-1a2b3c4d")]), "en-US");
     owner.ok("POST", "/_local/slash", nowhere).await;
     told(&house, "owner", "20260324-1a2b3c4d").await;
     // Whoever may not ask learns nothing, by any of them.
@@ -123,7 +123,7 @@ async fn what_waits_is_suggested_and_approved_by_a_command_for_exactly_that_cont
     let choices = suggested(&house, ("owner", &house.owner), what).await;
     assert_eq!(choices.len(), 1, "{choices:?}");
     let value = choices[0]["value"].as_str().unwrap().to_owned();
-    let why = called("why", typed("request", "GREET"), "ko");
+    let why = called("why", typed("what", "GREET"), "ko");
     let requests = suggested(&house, ("owner", &house.owner), why).await;
     assert_eq!(requests.len(), 1, "by the words of its title: {requests:?}");
 

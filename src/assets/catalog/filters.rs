@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::domain::language::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
-pub(super) const WORDS: [&str; 22] = [
+pub(super) const WORDS: [&str; 23] = [
     "role",
     "step",
     "status",
@@ -33,6 +33,7 @@ pub(super) const WORDS: [&str; 22] = [
     "start_mode",
     "lane",
     "lane_about",
+    "guard",
 ];
 
 /// The whole of a text that is shown in part.

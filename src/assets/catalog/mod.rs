@@ -211,8 +211,8 @@ impl Catalog {
     /// Fills in a text. A card comes out within Discord's limits: what is too long ends with "…".
     pub fn render(&self, content: &Content) -> Result<Rendered, CatalogError> {
         let texts = self.texts(content.language);
-        if content.key == WHY_REFUSED {
-            return self.why_refused(content);
+        if content.values.get("line").is_some_and(|line| line.get("key").is_some()) {
+            return self.quoting(content);
         }
         if let Some(code) = blocked_code(content) {
             return self.blocked(content, code);
@@ -220,8 +220,8 @@ impl Catalog {
         self.entry(content, texts)
     }
 
-    /// What a request waits for, and below it what Discord refused about it.
-    fn why_refused(&self, content: &Content) -> Result<Rendered, CatalogError> {
+    /// A text that quotes another one as its `line`.
+    fn quoting(&self, content: &Content) -> Result<Rendered, CatalogError> {
         let mut whole = content.clone();
         if let Some(serde_json::Value::Object(line)) = content.values.get("line") {
             let of = |key: &str| line.get(key).cloned().unwrap_or_default();
@@ -316,9 +316,6 @@ impl Catalog {
         }
     }
 }
-
-/// The line of `teams why` about a request of which Discord refused words; it quotes what else there is to say.
-const WHY_REFUSED: &str = "why.refused";
 
 /// The line of `teams why` about a blocked request; it quotes the reason's text as well.
 const WHY_BLOCKED: &str = "why.blocked";

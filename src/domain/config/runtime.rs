@@ -17,7 +17,7 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 use crate::domain::language::Language;
 use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
-use crate::domain::policy::{GateTable, RefusalForm};
+use crate::domain::policy::{GateTable, PlanStances, RefusalForm};
 use crate::domain::role::Role;
 
 /// Author and committer of the team's commits. Dates are told in the zone of the workspace.
@@ -490,14 +490,32 @@ pub struct Gates {
     pub red_base: Option<Stance>,
     /// A commit that touches what agents or checks run by.
     pub guarded_commit: Option<Stance>,
+    /// A commit that touches paths that its item does not allow.
+    pub scope: Option<Stance>,
+    /// A commit that deletes a file that nobody spoke of.
+    pub deletion: Option<Stance>,
+    /// A commit that brings a file back that the branch has deleted.
+    pub restored: Option<Stance>,
+    /// A commit that takes in a dependency that nobody spoke of.
+    pub dependency: Option<Stance>,
+    /// A commit that changes a lock file, and nothing that it follows from.
+    pub lock_file: Option<Stance>,
+    /// A commit with a binary file of more than `binary_kb`.
+    pub binary: Option<Stance>,
+    /// A commit that holds what looks like a secret.
+    pub secret: Option<Stance>,
     /// Preparing the dependencies of a change that alters what `prepare` depends on.
     pub prepare: Option<Stance>,
+    /// Building what was planned for a request: one word, or one for each intent.
+    pub plan: Option<PlanStances>,
     /// Any other commit.
     pub commit: Option<Stance>,
     /// A registered action.
     pub action: Option<Stance>,
     /// Paths that are guarded besides those that always are; one that ends with `/` is a folder.
     pub guarded: Vec<String>,
+    /// The size from which a binary file is large.
+    pub binary_kb: Option<Positive>,
     /// Hours after which no decision means no.
     pub wait_hours: Option<Positive>,
 }
@@ -511,10 +529,19 @@ impl Gates {
             unproven_commit: self.unproven_commit.unwrap_or(usual.unproven_commit),
             red_base: self.red_base.unwrap_or(usual.red_base),
             guarded_commit: self.guarded_commit.unwrap_or(usual.guarded_commit),
+            scope: self.scope.unwrap_or(usual.scope),
+            deletion: self.deletion.unwrap_or(usual.deletion),
+            restored: self.restored.unwrap_or(usual.restored),
+            dependency: self.dependency.unwrap_or(usual.dependency),
+            lock_file: self.lock_file.unwrap_or(usual.lock_file),
+            binary: self.binary.unwrap_or(usual.binary),
+            secret: self.secret.unwrap_or(usual.secret),
             prepare: self.prepare.unwrap_or(usual.prepare),
+            plan: self.plan.clone().unwrap_or(usual.plan),
             commit: self.commit.unwrap_or(usual.commit),
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),
+            binary_kb: self.binary_kb.map_or(usual.binary_kb, Positive::as_u32),
             wait_hours: self.wait_hours.map_or(usual.wait_hours, Positive::as_u32),
         }
     }

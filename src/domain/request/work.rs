@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::spent::Spent;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
+use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{GateId, OperationId, RunId};
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::result::RoleResult;
@@ -28,11 +29,18 @@ pub struct RequestWork {
     /// The acceptance criteria of its own plan; those of an item stand in the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<String>,
+    /// The digest of the plan that a person, or the configuration, has let through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     /// How the checks stood at its base before a role had it; none where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<BaseStanding>,
     /// The commit on `teams/<id>` with the work so far.
     pub candidate: Option<Candidate>,
+    /// What a person has accepted of what guards found in the candidate. It counts while the work stays the same,
+    /// wherever it is moved to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<GuardFinding>,
     /// What the runtime saw when it checked the candidate.
     pub evidence: Option<Evidence>,
     /// The digest of the preparation that a person, or the configuration, has allowed for its change.

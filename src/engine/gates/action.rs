@@ -27,7 +27,14 @@ pub(in crate::engine) fn wanted(
                 let (name, command) = (name.to_owned(), command.to_vec());
                 request.params.action_at_gate = Some(ActionAtGate { name, command });
             }
-            card::open(turn, id, GateKind::Action, String::new(), card::digest(command));
+            card::open(
+                turn,
+                id,
+                GateKind::Action,
+                String::new(),
+                card::digest(command),
+                Vec::new(),
+            );
             false
         }
     }

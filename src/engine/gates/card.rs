@@ -1,19 +1,22 @@
 //! Opening and closing a gate, and the card at which a person decides.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::stance;
 use crate::domain::budget::Scope;
 use crate::domain::gate::{Gate, GateKind, GateState};
+use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{ChannelId, RequestId};
 use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{ActionAtGate, EventKind, Request};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::engine::say;
 use crate::engine::turn::Turn;
+use crate::engine::{lanes, say};
 
 pub(in crate::engine) fn digest(command: &[String]) -> String {
     Sha256::digest(command.join("\0")).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
@@ -25,6 +28,7 @@ pub(in crate::engine) fn open(
     kind: GateKind,
     commit: String,
     artifact: String,
+    findings: Vec<GuardFinding>,
 ) {
     void(turn, id);
     let gate_id = turn.ids.gate();
@@ -41,6 +45,7 @@ pub(in crate::engine) fn open(
         kind,
         commit,
         artifact,
+        findings,
         version: 1,
         state: GateState::Open,
         card: None,
@@ -53,7 +58,10 @@ pub(in crate::engine) fn open(
     let author = request.conversation.reply_route.author_id;
     let duty = request.duty();
     let Some(request) = turn.request(id) else { return };
-    let (key, values) = card(turn.policy, request, &gate, expires_at);
+    let (key, mut values) = card(turn.policy, request, &gate, expires_at);
+    if kind == GateKind::Plan {
+        values["ahead"] = lanes::ahead(turn, request);
+    }
     turn.save(gate);
     turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
@@ -107,6 +115,7 @@ pub(super) const fn may_be_asked_about(kind: GateKind) -> bool {
         | GateKind::RedBase
         | GateKind::Prepare
         | GateKind::Commit
+        | GateKind::Plan
         | GateKind::Action => true,
         GateKind::Budget => false,
     }
@@ -136,6 +145,12 @@ fn card(
             }
             "gate.action"
         }
+        (GateKind::Plan, _) => {
+            let summary = request.work.result.as_ref().map(|it| say::whole(&it.summary));
+            values["summary"] = json!(summary);
+            values["criteria"] = json!(request.work.criteria);
+            "gate.plan"
+        }
         (GateKind::Budget, _) => {
             values["budget"] = on_card(request);
             "gate.budget"
@@ -164,7 +179,7 @@ fn card(
             values["added"] = json!(candidate.added_lines);
             values["removed"] = json!(candidate.removed_lines);
             values["deleted"] = json!(stance::deleted(candidate));
-            values["guarded"] = json!(stance::guarded(&policy.gates, candidate));
+            values["findings"] = by_guard(&gate.findings);
             values["diff"] = json!(candidate.excerpt);
             values["red_before"] = json!(say::red_before(request));
             "gate.commit"
@@ -178,6 +193,28 @@ fn card(
         ) => "gate.commit",
     };
     (key, values)
+}
+
+/// What guards found, one entry for each guard: its word, and what to look at.
+#[must_use]
+pub fn by_guard(findings: &[GuardFinding]) -> Value {
+    let mut all: BTreeMap<Guard, Vec<String>> = BTreeMap::new();
+    for GuardFinding { guard, path, detail } in findings {
+        let what = match guard {
+            _ if detail.is_empty() => path.clone(),
+            Guard::Secret => format!("{path}:{detail}"),
+            Guard::Dependency => format!("{detail} ({path})"),
+            Guard::Machinery
+            | Guard::Scope
+            | Guard::Deletion
+            | Guard::Restored
+            | Guard::LockFile
+            | Guard::Binary => format!("{path} ({detail})"),
+        };
+        all.entry(*guard).or_default().push(what);
+    }
+    let entry = |(guard, what): (&Guard, &Vec<String>)| json!({ "guard": guard, "what": what });
+    all.iter().map(entry).collect()
 }
 
 /// Mentions of those who may decide. Nobody is notified by them: the card says who is asked.

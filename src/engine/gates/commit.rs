@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::{card, stance};
+use super::{card, guards, stance};
 use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::gate::Stance;
+use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
 use crate::domain::request::RequestStatus;
 use crate::engine::turn::Turn;
@@ -12,19 +13,25 @@ use crate::engine::{ending, landing, say};
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
 pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
-    let Some(candidate) = turn.request(id).and_then(|request| request.work.candidate.as_ref())
-    else {
-        return;
-    };
-    let evidence = turn.request(id).and_then(|request| request.work.evidence.as_ref());
-    let by_name = evidence.is_some_and(Evidence::is_red_by_name);
-    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proof, by_name);
+    let Some(request) = turn.request(id) else { return };
+    let Some(candidate) = request.work.candidate.as_ref() else { return };
+    let by_name = request.work.evidence.as_ref().is_some_and(Evidence::is_red_by_name);
+    let findings = guards::open_findings(turn, request);
+    let (stance, kind) = stance::of_commit(&turn.policy.gates, &findings, proof, by_name);
     let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
     match stance {
         Stance::Allow => landing::join(turn, id),
         Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
-        Stance::Ask => card::open(turn, id, kind, commit, artifact),
+        Stance::Ask => card::open(turn, id, kind, commit, artifact, findings),
     }
+}
+
+/// A person has said yes to the commit, and so to what guards found in it.
+pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
+    if let Some(request) = turn.edit(id) {
+        request.work.accepted.extend(findings);
+    }
+    landing::join(turn, id);
 }
 
 /// The commit stays where it is; the request is done.
@@ -32,6 +39,9 @@ pub(in crate::engine) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId
     let Some(request) = turn.request(id) else {
         return;
     };
+    let findings = guards::open_findings(turn, request);
+    let refuses = |it: &GuardFinding| turn.policy.gates.of_guard(it.guard) == Stance::Refuse;
+    let (refused, _): (Vec<_>, Vec<_>) = findings.into_iter().partition(refuses);
     let summary = request.work.result.as_ref().map(|r| say::whole(&r.summary)).unwrap_or_default();
     let commit = request.work.candidate.as_ref().map(|c| say::short(&c.commit)).unwrap_or_default();
     let values = json!({
@@ -41,6 +51,7 @@ pub(in crate::engine) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId
         "side_branch": format!("teams/{id}"),
         "files": say::files(request.work.candidate.as_ref()),
         "reason": why,
+        "findings": card::by_guard(&refused),
     });
     ending::end(turn, id, RequestStatus::Completed, "final.on_side_branch", values);
 }

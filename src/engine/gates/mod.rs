@@ -15,16 +15,18 @@ use crate::domain::outgoing::{Content, Priority, Voice};
 use crate::domain::request::{ActionAtGate, EventKind, Followup, Request, SelectionSource};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::engine::{landing, progress};
+use crate::engine::progress;
 
 pub(in crate::engine) mod action;
 pub(in crate::engine) mod card;
 pub(in crate::engine) mod commit;
+pub(in crate::engine) mod guards;
+pub(in crate::engine) mod plan;
 pub(in crate::engine) mod preparation;
 pub(in crate::engine) mod spending;
 pub(in crate::engine) mod stance;
 
-pub use card::{content_of, on_card as budget_on_card};
+pub use card::{by_guard, content_of, on_card as budget_on_card};
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};
@@ -112,6 +114,7 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownConten
             commit == Some(gate.commit.as_str())
                 && asked.is_some_and(|it| it.digest == gate.artifact)
         }
+        GateKind::Plan => plan::digest_of(request) == gate.artifact,
         GateKind::Action => {
             let waiting = &request.params.action_at_gate;
             waiting.as_ref().is_some_and(|it| digest(&it.command) == gate.artifact)
@@ -158,22 +161,24 @@ fn settle(
     let values = json!({ "decision": word, "by": name, "question": question });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
     match verdict {
-        Verdict::Yes => approved(turn, &id, kind),
+        Verdict::Yes => approved(turn, &id, gate),
         Verdict::No => declined(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, &id, &name, question),
     }
     say::content("gate.decided", language, values)
 }
 
-fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
-    match kind {
+fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate) {
+    match gate.kind {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
         | GateKind::RedBase
-        | GateKind::Commit => {
-            landing::join(turn, id);
-        }
+        | GateKind::Commit => commit::approved(turn, id, gate.findings.clone()),
         GateKind::Prepare => preparation::granted(turn, id),
+        GateKind::Plan => {
+            plan::accept(turn, id);
+            progress::begin_current(turn, id);
+        }
         GateKind::Action => {
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());
             if let Some(ActionAtGate { name, command }) = waiting {
@@ -193,6 +198,7 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
         | GateKind::Commit => {
             stay_on_side_branch(turn, id, why);
         }
+        GateKind::Plan => plan::declined(turn, id),
         GateKind::Action => {
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.as_ref());
             let name = waiting.map(|it| it.name.clone()).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(in crate::engine) fn asked(turn: &mut Turn<'_>, id: &RequestId, question: Pr
     match stance {
         Stance::Allow => granted(turn, id),
         Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
-        Stance::Ask => card::open(turn, id, GateKind::Prepare, commit, digest),
+        Stance::Ask => card::open(turn, id, GateKind::Prepare, commit, digest, Vec::new()),
     }
 }
 

@@ -26,7 +26,7 @@ pub(in crate::engine) fn ask(
     if let Some(request) = turn.edit(id) {
         request.params.budget_at_gate = Some(waits);
     }
-    card::open(turn, id, GateKind::Budget, String::new(), artifact);
+    card::open(turn, id, GateKind::Budget, String::new(), artifact, Vec::new());
 }
 
 /// The digest of that budget as it stands now.

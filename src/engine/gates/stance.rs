@@ -2,73 +2,8 @@
 
 use crate::domain::evidence::{Candidate, ChangeKind, Proof};
 use crate::domain::gate::{GateKind, Stance};
+use crate::domain::guard::GuardFinding;
 use crate::domain::policy::GateTable;
-
-/// Folders that agents, checks or the repository's own machinery run by.
-const FOLDERS: [&str; 17] = [
-    ".claude/",
-    ".codex/",
-    ".agents/",
-    ".gemini/",
-    ".opencode/",
-    ".cursor/",
-    ".windsurf/",
-    ".vscode/",
-    ".devcontainer/",
-    ".github/",
-    ".gitlab/",
-    ".circleci/",
-    ".buildkite/",
-    ".woodpecker/",
-    ".husky/",
-    ".githooks/",
-    ".cargo/",
-];
-
-/// Files that they run by, wherever they lie.
-const FILES: [&str; 25] = [
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    "GEMINI.md",
-    ".cursorrules",
-    ".windsurfrules",
-    ".goosehints",
-    ".aider.conf.yml",
-    ".mcp.json",
-    "opencode.json",
-    "opencode.jsonc",
-    ".envrc",
-    ".npmrc",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    ".drone.yml",
-    ".woodpecker.yml",
-    "azure-pipelines.yml",
-    "bitbucket-pipelines.yml",
-    ".pre-commit-config.yaml",
-    ".gitattributes",
-    ".gitmodules",
-    ".gitconfig",
-    "Jenkinsfile",
-];
-
-/// The paths of a commit that change what agents or checks run by (`spec/field.md` 5).
-pub(in crate::engine) fn guarded<'a>(table: &GateTable, candidate: &'a Candidate) -> Vec<&'a str> {
-    let paths = candidate.paths.iter().map(|changed| changed.path.as_str());
-    paths.filter(|path| is_guarded(table, path)).collect()
-}
-
-fn is_guarded(table: &GateTable, path: &str) -> bool {
-    let below = |folder: &str| path.starts_with(folder) || path.contains(&format!("/{folder}"));
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let own = table
-        .guarded
-        .iter()
-        .any(|one| if one.ends_with('/') { path.starts_with(one.as_str()) } else { path == one });
-    own || FOLDERS.iter().any(|folder| below(folder)) || FILES.contains(&name)
-}
 
 /// Files that a commit deletes.
 pub(super) fn deleted(candidate: &Candidate) -> usize {
@@ -79,7 +14,7 @@ pub(super) fn deleted(candidate: &Candidate) -> usize {
 /// tests fail by `name`; an exit code says nothing of what fails.
 pub(super) fn of_commit(
     table: &GateTable,
-    candidate: &Candidate,
+    findings: &[GuardFinding],
     proof: Proof,
     by_name: bool,
 ) -> (Stance, GateKind) {
@@ -92,76 +27,43 @@ pub(super) fn of_commit(
         Proof::RedBefore => all.push((table.red_base, GateKind::RedBase)),
         Proof::Green => {}
     }
-    if !guarded(table, candidate).is_empty() {
-        all.push((table.guarded_commit, GateKind::GuardedCommit));
-    }
+    all.extend(findings.iter().map(|it| (table.of_guard(it.guard), GateKind::GuardedCommit)));
     all.push((table.commit, GateKind::Commit));
-    let strictness = |stance: Stance| match stance {
-        Stance::Refuse => 0,
-        Stance::Ask => 1,
-        Stance::Allow => 2,
-    };
-    let strictest = all.into_iter().min_by_key(|(stance, _)| strictness(*stance));
+    let strictest = all.into_iter().min_by_key(|(stance, _)| stance.strictness());
     strictest.unwrap_or((Stance::Ask, GateKind::Commit))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::evidence::ChangedPath;
+    use crate::domain::guard::Guard;
 
-    fn commit(paths: &[&str]) -> Candidate {
-        let changed =
-            |path: &&str| ChangedPath { path: (*path).to_owned(), kind: ChangeKind::Modified };
-        Candidate {
-            paths: paths.iter().map(changed).collect(),
-            ..crate::engine::tests::candidate("c1")
-        }
-    }
-
-    fn check(table: &GateTable, paths: &[&str], proof: Proof, expected: (Stance, GateKind)) {
-        assert_eq!(of_commit(table, &commit(paths), proof, true), expected, "{paths:?} {proof:?}");
+    fn check(table: &GateTable, guards: &[Guard], proof: Proof, expected: (Stance, GateKind)) {
+        let finding = |guard: &Guard| GuardFinding {
+            guard: *guard,
+            path: "a".to_owned(),
+            detail: String::new(),
+        };
+        let findings: Vec<GuardFinding> = guards.iter().map(finding).collect();
+        assert_eq!(of_commit(table, &findings, proof, true), expected, "{guards:?} {proof:?}");
     }
 
     #[test]
     fn the_strictest_applies() {
         let table = GateTable::default();
-        check(&table, &["src/a.rs"], Proof::Green, (Stance::Allow, GateKind::Commit));
-        check(&table, &["src/a.rs"], Proof::None, (Stance::Ask, GateKind::UnprovenCommit));
-        check(
-            &table,
-            &["src/a.rs", ".github/x.yml"],
-            Proof::Green,
-            (Stance::Ask, GateKind::GuardedCommit),
-        );
-        check(&table, &["src/a.rs"], Proof::RedBefore, (Stance::Ask, GateKind::RedBase));
+        check(&table, &[], Proof::Green, (Stance::Allow, GateKind::Commit));
+        check(&table, &[], Proof::None, (Stance::Ask, GateKind::UnprovenCommit));
+        for guard in Guard::ALL {
+            check(&table, &[guard], Proof::Green, (Stance::Ask, GateKind::GuardedCommit));
+        }
+        check(&table, &[], Proof::RedBefore, (Stance::Ask, GateKind::RedBase));
         let lenient = GateTable { red_base: Stance::Allow, ..GateTable::default() };
-        check(&lenient, &["src/a.rs"], Proof::RedBefore, (Stance::Allow, GateKind::RedBase));
-        let unnamed = of_commit(&lenient, &commit(&["src/a.rs"]), Proof::RedBefore, false);
+        check(&lenient, &[], Proof::RedBefore, (Stance::Allow, GateKind::RedBase));
+        let unnamed = of_commit(&lenient, &[], Proof::RedBefore, false);
         assert_eq!(unnamed, (Stance::Ask, GateKind::RedBase));
         let strict = GateTable { guarded_commit: Stance::Refuse, ..GateTable::default() };
-        check(&strict, &["sub/AGENTS.md"], Proof::None, (Stance::Refuse, GateKind::GuardedCommit));
+        check(&strict, &[Guard::Machinery], Proof::None, (Stance::Refuse, GateKind::GuardedCommit));
         let every = GateTable { commit: Stance::Ask, ..GateTable::default() };
-        check(&every, &["src/a.rs"], Proof::Green, (Stance::Ask, GateKind::Commit));
-    }
-
-    #[test]
-    fn what_is_guarded() {
-        let table = GateTable {
-            guarded: vec!["deploy/".to_owned(), "Makefile".to_owned()],
-            ..GateTable::default()
-        };
-        let paths = [
-            ".claude/settings.json",
-            "app/.codex/config.toml",
-            "docs/AGENTS.md",
-            ".mcp.json",
-            "deploy/prod.yaml",
-            "Makefile",
-            "src/github/client.rs",
-            "sub/Makefile",
-            "AGENTS.md.txt",
-        ];
-        assert_eq!(guarded(&table, &commit(&paths)), paths[..6]);
+        check(&every, &[], Proof::Green, (Stance::Ask, GateKind::Commit));
     }
 }

@@ -35,5 +35,6 @@ pub(in crate::engine) use duties::result as duty_result;
 pub(in crate::engine) use effects::effect_finished;
 pub(in crate::engine) use follow::follow;
 pub use invariant::consistent;
+pub use running::slots as slots_of;
 pub use schedule::due;
 pub(in crate::engine) use sourcing::answered;

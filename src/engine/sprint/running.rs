@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closing, initial, position, queue, say, todos};
+use super::todos::{self, TodoWait};
+use super::{closing, initial, position, queue, say};
 use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{Step, StepOutcome};
+use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Params, ReplyRoute, Request, RequestConversation, Room};
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
-use crate::engine::plan::paths::overlap;
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
 
@@ -45,28 +46,23 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
         item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
     };
-    let is_running = |todo: &&Todo| todo.status == TodoStatus::Running;
-    let mut taken: Vec<Vec<String>> = todos.iter().filter(is_running).map(paths).collect();
-    let limit = match sprint.closing.wrap_up {
-        Some(_) => 0,
-        None => usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1),
-    };
-    let mut next = Vec::new();
-    for at in todos::order(todos) {
-        let todo = &todos[at];
-        if todo.status != TodoStatus::Queued || !todos::waiting_on(todo, todos).is_empty() {
-            continue;
-        }
-        let mine = paths(todo);
-        if taken.len() < limit && !taken.iter().any(|other| overlap(other, &mine)) {
-            taken.push(mine);
-            next.push(at);
-        }
-    }
-    for at in next {
+    let waits = todos::waits(todos, slots(turn.policy, sprint), paths);
+    let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);
+    let begin: Vec<usize> = begin.map(|(at, _)| at).collect();
+    for at in begin {
         start(turn, id, at);
     }
-    !taken.is_empty()
+    let is_running = |todo: &Todo| todo.status == TodoStatus::Running;
+    turn.sprint(id).is_some_and(|sprint| sprint.work.todos.iter().any(is_running))
+}
+
+/// How many todos may be under way at once; none where the sprint is to end.
+#[must_use]
+pub fn slots(policy: &Policy, sprint: &Sprint) -> usize {
+    match sprint.closing.wrap_up {
+        Some(_) => 0,
+        None => usize::try_from(policy.sprint.wip_limit).unwrap_or(1).max(1),
+    }
 }
 
 /// Whether the planner has to look: after every todo, and once an interval.

@@ -3,6 +3,7 @@
 use crate::domain::ids::TodoId;
 use crate::domain::sprint::{Todo, TodoStatus};
 use crate::engine::plan::graph::Graph;
+use crate::engine::plan::paths::overlap;
 
 /// The order in which todos are worked on, as indexes: what a restart put first, what runs, then the longest chain of
 /// todos that wait for each other, then by rank (none is last), then by age.
@@ -47,6 +48,51 @@ pub fn waiting_on(todo: &Todo, all: &[Todo]) -> Vec<TodoId> {
     let delivered =
         |id: &TodoId| all.iter().any(|other| other.todo_id == *id && other.status.is_success());
     todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect()
+}
+
+/// What keeps a todo from beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TodoWait {
+    /// Nothing: it begins now.
+    Nothing,
+    /// These are not delivered.
+    Dependencies(Vec<TodoId>),
+    /// This one, which is under way or comes before it, has declared the same paths.
+    Paths(TodoId),
+    /// As many todos as may are under way.
+    Slot,
+}
+
+/// What each todo that has not begun waits for, by its index, in the order in which they begin. At most `slots` todos
+/// are under way at once; `paths` are those that a todo has declared.
+pub fn waits(
+    todos: &[Todo],
+    slots: usize,
+    paths: impl Fn(&Todo) -> Vec<String>,
+) -> Vec<(usize, TodoWait)> {
+    let is_running = |todo: &&Todo| todo.status == TodoStatus::Running;
+    let mut taken: Vec<(&TodoId, Vec<String>)> =
+        todos.iter().filter(is_running).map(|todo| (&todo.todo_id, paths(todo))).collect();
+    let mut waits = Vec::new();
+    for (at, todo) in order(todos).into_iter().filter_map(|at| Some((at, todos.get(at)?))) {
+        if todo.status != TodoStatus::Queued {
+            continue;
+        }
+        let dependencies = waiting_on(todo, todos);
+        let mine = paths(todo);
+        let wait = if !dependencies.is_empty() {
+            TodoWait::Dependencies(dependencies)
+        } else if let Some((other, _)) = taken.iter().find(|(_, other)| overlap(other, &mine)) {
+            TodoWait::Paths((*other).clone())
+        } else if taken.len() >= slots {
+            TodoWait::Slot
+        } else {
+            taken.push((&todo.todo_id, mine));
+            TodoWait::Nothing
+        };
+        waits.push((at, wait));
+    }
+    waits
 }
 
 #[cfg(test)]
@@ -110,6 +156,31 @@ mod tests {
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
         RESTART_CHECKPOINT.clone_into(&mut todos[2].dependency_gate_bypass);
         assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
+    }
+
+    #[test]
+    fn a_todo_says_what_it_waits_for() {
+        let mut todos: Vec<Todo> =
+            ["a", "b", "c", "d"].iter().map(|id| todo(id, TodoStatus::Queued, 0)).collect();
+        todos[3].depends_on = vec![todos[0].todo_id.clone()];
+        let paths = |todo: &Todo| match todo.title.as_str() {
+            "a" | "b" => vec!["src/**".to_owned()],
+            _ => Vec::new(),
+        };
+        let id = |at: usize| todos[at].todo_id.clone();
+        let expected = |slots| {
+            let third = if slots > 1 { TodoWait::Nothing } else { TodoWait::Slot };
+            vec![
+                (0, TodoWait::Nothing),
+                (1, TodoWait::Paths(id(0))),
+                (2, third),
+                (3, TodoWait::Dependencies(vec![id(0)])),
+            ]
+        };
+        assert_eq!(waits(&todos, 2, paths), expected(2));
+        assert_eq!(waits(&todos, 1, paths), expected(1));
+        let none = waits(&todos, 0, paths);
+        assert!(none.iter().all(|(_, wait)| *wait != TodoWait::Nothing), "{none:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::scenes::{report, work_until};
 use super::world::{GUILD, OWNER, World, policy, press, result};
 use crate::domain::actor::{Actor, Author};
+use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
@@ -15,8 +16,9 @@ use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
+use crate::domain::intent::Intent;
 use crate::domain::outgoing::{Act, ButtonAct, Outgoing};
-use crate::domain::policy::{ActionPolicy, GateTable, Policy};
+use crate::domain::policy::{ActionPolicy, GateTable, PlanStances, Policy};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
@@ -205,7 +207,10 @@ fn what_agents_run_by_is_never_changed_without_a_person() {
         let Act::Post { gate_id: Some(_), content, .. } = &it.act else { return None };
         Some(content.clone())
     });
-    assert_eq!(card.expect("a card").values["guarded"], json!([".github/workflows/ci.yml"]));
+    assert_eq!(
+        card.expect("a card").values["findings"],
+        json!([{ "guard": "guarded_commit", "what": [".github/workflows/ci.yml"] }])
+    );
     world.command(press(&gate, ButtonAct::Approve));
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
@@ -268,4 +273,71 @@ fn an_action_waits_for_a_person_where_the_table_says_so() {
     let (world, id) = deploys(Stance::Refuse);
     assert!(!runs(&world) && world.state.gates.is_empty());
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+}
+
+fn planned(plan: PlanStances) -> Policy {
+    Policy { gates: GateTable { plan, ..GateTable::default() }, ..policy() }
+}
+
+fn builds(world: &World) -> bool {
+    world.state.runs.values().any(|run| run.role == Role::Developer || run.role == Role::Architect)
+}
+
+#[test]
+fn a_plan_is_built_when_a_person_says_so_and_only_that_plan() {
+    let (mut world, id, gate) = waiting(planned(PlanStances::All(Stance::Ask)));
+    assert_eq!((gate.kind, gate.commit.as_str()), (GateKind::Plan, ""));
+    world.command(Command::Retry { request_id: id.clone() });
+    world.restart();
+    world.finish_well();
+    assert!(!builds(&world) && world.request(&id).work.gate_id.is_some());
+
+    // Words go to the planner, and the plan that comes of them is asked about anew.
+    let (gate_id, version) = (gate.gate_id.clone(), gate.version);
+    let question = "shorter, please".to_owned();
+    world.command(Command::AskBack { gate_id, version, question });
+    world.finish_well();
+    let again = the_gate(&world);
+    assert_ne!(again.gate_id, gate.gate_id);
+    assert_eq!(again.kind, GateKind::Plan);
+    let words: Vec<String> =
+        world.request(&id).params.followups.into_iter().map(|it| it.body).collect();
+    assert_eq!(words, ["shorter, please"]);
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Approve))), "gate.stale");
+
+    world.command(press(&again, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn a_plan_that_is_turned_down_is_not_built_by_trying_again() {
+    for decide in [true, false] {
+        let (mut world, id, gate) = waiting(planned(PlanStances::All(Stance::Ask)));
+        if decide {
+            world.command(press(&gate, ButtonAct::Reject));
+        } else {
+            assert!(world.wait_until_due());
+        }
+        let blocked = world.request(&id);
+        assert_eq!(blocked.blocked.expect("a reason").code, BlockCode::PlanRejected);
+        world.command(Command::Retry { request_id: id.clone() });
+        world.finish_well();
+        assert_eq!(the_gate(&world).kind, GateKind::Plan, "planned again, and asked again");
+        assert!(!builds(&world));
+    }
+}
+
+#[test]
+fn plans_are_asked_about_by_the_intent_of_their_request() {
+    let by = |intent: Intent, stance| PlanStances::ByIntent([(intent, stance)].into());
+    assert_eq!(by(Intent::Feature, Stance::Ask).of(Some(Intent::Hotfix)), Stance::Allow);
+    assert_eq!(by(Intent::Feature, Stance::Ask).of(Some(Intent::Feature)), Stance::Ask);
+    assert_eq!(by(Intent::Feature, Stance::Ask).of(None), Stance::Ask, "nobody knows it");
+    let mut world = World::new(planned(PlanStances::All(Stance::Refuse)));
+    let id = world.message("do it");
+    world.finish_well();
+    let blocked = world.request(&id);
+    assert_eq!(blocked.blocked.expect("a reason").code, BlockCode::PlanRejected);
+    assert!(world.state.gates.is_empty());
 }

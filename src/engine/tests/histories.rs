@@ -13,12 +13,12 @@ use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
-use crate::domain::gate::GateKind;
+use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{EffectId, EnvelopeId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::ButtonAct;
-use crate::domain::policy::Policy;
+use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
@@ -199,7 +199,10 @@ fn history(seed: u64, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
         _ => Budgets::default(),
     };
     let has_checks = dice.roll(4) > 0;
-    let mut world = World::new(Policy { has_checks, proves_base: true, budgets, ..policy() });
+    let plan = PlanStances::All(if dice.roll(8) == 0 { Stance::Ask } else { Stance::Allow });
+    let gates = GateTable { plan, ..GateTable::default() };
+    let mut world =
+        World::new(Policy { has_checks, proves_base: true, budgets, gates, ..policy() });
     world.usage.cost_usd = 0.3;
     live(&mut world, &mut dice, seed, seen)
 }

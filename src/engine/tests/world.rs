@@ -823,6 +823,7 @@ pub(in crate::engine) fn candidate(commit: &str) -> Candidate {
         removed_lines: 0,
         tree: format!("tree of {commit}"),
         excerpt: String::new(),
+        marks: Vec::new(),
     }
 }
 

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use super::team::{Team, now};
 use crate::domain::actor::Actor;
 use crate::domain::commands::Question;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, SubjectId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
+use crate::engine::board::board;
 use crate::engine::{standing, why};
 use crate::store;
 
@@ -52,6 +53,7 @@ fn look(
             let zone = team.workspace.runtime.sprint.timezone.0;
             team.hub.read(|state| standing::sprint(state, zone))
         }),
+        Question::Board => ("board", team.hub.consult(|state, policy| board(state, policy, now()))),
         Question::Backlog => ("backlog.list", team.hub.read(work::backlog)),
         Question::Models => ("models", team::models(&team.workspace)),
         Question::Cost => ("cost", spending::report(team, now())),
@@ -61,18 +63,17 @@ fn look(
     Ok(content(key, values, language))
 }
 
-/// Why a request does not move; an ended one is looked up where it was put away.
-fn why(team: &Team, id: &RequestId, language: Language) -> Result<Content, Content> {
-    let open = team.hub.consult(|state, policy| {
-        state.requests.get(id).map(|request| why::why(state, policy, request, now()))
-    });
+/// Why something does not move; an ended request is looked up where it was put away.
+fn why(team: &Team, id: &SubjectId, language: Language) -> Result<Content, Content> {
+    let open = team.hub.consult(|state, policy| why::about(state, policy, id, now()));
     let known = open.or_else(|| {
-        let ended = store::read_request(team.root(), id).ok().flatten()?;
+        let ended = RequestId::parse(id.as_str()).ok()?;
+        let ended = store::read_request(team.root(), &ended).ok().flatten()?;
         Some(team.hub.consult(|state, policy| why::why(state, policy, &ended, now())))
     });
     match known {
         // In the language of who asks, also about another's request.
         Some(content) => Ok(Content { language, ..content }),
-        None => Err(content("unknown_request", json!({ "request_id": id.as_str() }), language)),
+        None => Err(content("unknown_subject", json!({ "id": id.as_str() }), language)),
     }
 }

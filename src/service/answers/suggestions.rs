@@ -1,9 +1,13 @@
 //! What could be typed into an option of a slash command. Whoever may not look is suggested nothing.
 
+use std::sync::Arc;
+
 use super::super::team::Team;
 use super::work;
 use crate::discord::{Suggestion, Typing};
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::commands::Takes;
+use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::{content_of, standing};
@@ -22,12 +26,8 @@ pub(in crate::service) fn suggest(team: &Team, typing: &Typing) -> Vec<Suggestio
 
 fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec<Suggestion> {
     let all: Vec<Suggestion> = match typing.takes {
-        Takes::Request => standing::open(state)
-            .map(|request| Suggestion {
-                name: format!("{} · {}", standing::title(request), request.request_id),
-                value: request.request_id.to_string(),
-            })
-            .collect(),
+        Takes::Request => requests(state).collect(),
+        Takes::Subject => requests(state).chain(todos(state)).chain(items(state)).collect(),
         Takes::Waiting => work::waiting(state)
             .into_iter()
             .map(|(gate, request)| {
@@ -54,4 +54,40 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
     };
     let typed = typing.typed.trim().to_lowercase();
     all.into_iter().filter(|it| it.name.to_lowercase().contains(&typed)).take(MOST).collect()
+}
+
+fn requests(state: &State) -> impl Iterator<Item = Suggestion> {
+    standing::open(state).map(|request| Suggestion {
+        name: format!("{} · {}", standing::title(request), request.request_id),
+        value: request.request_id.to_string(),
+    })
+}
+
+/// The todos of the active sprint that have no request yet.
+fn todos(state: &State) -> impl Iterator<Item = Suggestion> {
+    let todos = state.active_sprint().into_iter().flat_map(|sprint| &sprint.work.todos);
+    todos.filter(|todo| todo.status == TodoStatus::Queued).map(|todo| Suggestion {
+        name: named(&todo.title, todo.todo_id.as_str()),
+        value: todo.todo_id.to_string(),
+    })
+}
+
+/// The items that no sprint has taken.
+fn items(state: &State) -> impl Iterator<Item = Suggestion> {
+    let waits = |item: &&Arc<BacklogItem>| match item.status {
+        BacklogStatus::Pending | BacklogStatus::Blocked => true,
+        BacklogStatus::Selected
+        | BacklogStatus::Done
+        | BacklogStatus::CarriedOver
+        | BacklogStatus::Dropped => false,
+    };
+    state.backlog.values().filter(waits).map(|item| Suggestion {
+        name: named(&item.title, item.backlog_id.as_str()),
+        value: item.backlog_id.to_string(),
+    })
+}
+
+fn named(title: &str, id: &str) -> String {
+    let title: String = title.chars().take(60).collect();
+    format!("{title} · {id}")
 }

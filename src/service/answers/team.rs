@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::team::Team;
 use crate::agents::Confinement;
 use crate::domain::config::AgentKind;
+use crate::domain::guard::Guard;
 use crate::domain::outgoing::SET_ASIDE;
 use crate::domain::policy::Right;
 use crate::domain::role::Role;
@@ -89,6 +90,8 @@ pub(super) fn settings(team: &Team) -> Value {
             })
             .collect();
         let gates = &policy.gates;
+        let guards =
+            Guard::ALL.map(|guard| json!({ "guard": guard, "stance": gates.of_guard(guard) }));
         json!({
             "project": policy.project,
             "branch": policy.branch,
@@ -96,11 +99,11 @@ pub(super) fn settings(team: &Team) -> Value {
             "people": people,
             "four_eyes": policy.four_eyes,
             "gates": {
-                "unproven": gates.unproven_commit, "guarded": gates.guarded_commit,
-                "red_base": gates.red_base,
+                "unproven": gates.unproven_commit, "red_base": gates.red_base,
                 "prepare": gates.prepare,
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
+            "guards": guards,
             "language": policy.language,
             "dm": policy.dm,
             "mentions": policy.mentions,

@@ -1,14 +1,15 @@
-//! Why something does not move, and who or what it waits for, in one line.
+//! What a request waits for.
 
 use serde_json::{Value, json};
 
-use super::{landing, say, standing};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Content, Outgoing};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::engine::gates::by_guard;
+use crate::engine::{landing, say, standing};
 
 /// The line for a request. `request` is the record, open or ended.
 #[must_use]
@@ -26,7 +27,7 @@ pub fn why(state: &State, policy: &Policy, request: &Request, now: Timestamp) ->
     say::content("why.refused", policy.language, values)
 }
 
-fn reason(
+pub(super) fn reason(
     state: &State,
     policy: &Policy,
     request: &Request,
@@ -49,6 +50,7 @@ fn reason(
                 "code": blocked.map_or("", |blocked| blocked.code.word()),
                 "detail": blocked.map(|b| say::title(&b.detail)).unwrap_or_default(),
                 "who": request.conversation.reply_route.author_name,
+                "since": blocked.map(|it| shown(policy, it.since)),
             });
             ("why.blocked", values)
         }
@@ -56,6 +58,11 @@ fn reason(
             moving(state, policy, id, now).unwrap_or(("why.nothing", plain))
         }
     }
+}
+
+/// An instant as the clock of the workspace shows it.
+pub(super) fn shown(policy: &Policy, at: Timestamp) -> String {
+    at.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M")
 }
 
 fn moving(
@@ -68,7 +75,7 @@ fn moving(
         let values = json!({
             "request_id": id.as_str(),
             "role": run.role,
-            "step": super::handoff::step_word(run.step),
+            "step": crate::engine::handoff::step_word(run.step),
             "seconds": now.seconds_since(run.started_at),
         });
         return Some(("why.running", values));
@@ -85,6 +92,9 @@ fn moving(
     if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
         let values = json!({
             "request_id": id.as_str(), "commit": say::short(&gate.commit), "kind": gate.kind.as_str(),
+            "findings": by_guard(&gate.findings),
+            "since": shown(policy, gate.created_at),
+            "until": gate.expires_at.map(|at| shown(policy, at)),
         });
         return Some(("why.gate", values));
     }
@@ -92,7 +102,7 @@ fn moving(
     let role = envelope.target_role;
     let at = envelope.not_before.filter(|at| *at > now);
     let (key, at) = match at {
-        Some(at) => ("why.retry_at", at.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M")),
+        Some(at) => ("why.retry_at", shown(policy, at)),
         None if !policy.serves.contains(&role) => ("why.not_served", String::new()),
         None => ("why.queued", String::new()),
     };

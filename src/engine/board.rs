@@ -1,0 +1,91 @@
+//! The board: the todos of the sprint by what they wait for, the queue to the branch, and the longest chain that is
+//! left. Derived each time, in the values of its text.
+
+use serde_json::{Value, json};
+
+use super::plan::graph::Graph;
+use super::{landing, why};
+use crate::domain::ids::{RequestId, TodoId};
+use crate::domain::policy::Policy;
+use crate::domain::sprint::{Sprint, Todo, TodoStatus};
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// The active sprint, or else the last one; only the queue where there was none.
+#[must_use]
+pub fn board(state: &State, policy: &Policy, now: Timestamp) -> Value {
+    let sprint = state.active_sprint().or_else(|| state.last_sprint());
+    json!({
+        "sprint": sprint.map(|it| of_sprint(state, policy, it, now)),
+        "queue": queue(state),
+    })
+}
+
+fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
+    let todos = &sprint.work.todos;
+    let column = |holds: fn(TodoStatus) -> bool| -> Vec<Value> {
+        let mine = todos.iter().filter(|todo| holds(todo.status));
+        mine.map(|todo| line(state, policy, sprint, todo, now)).collect()
+    };
+    json!({
+        "id": sprint.sprint_id,
+        "milestone": sprint.milestone_title,
+        "status": sprint.status,
+        "step": sprint.planning.step,
+        "done": todos.iter().filter(|todo| todo.status.is_success()).count(),
+        "total": todos.len(),
+        "columns": [
+            { "column": TodoStatus::Running, "todos": column(|it| matches!(it, TodoStatus::Running | TodoStatus::Uncommitted)) },
+            { "column": TodoStatus::Blocked, "todos": column(|it| matches!(it, TodoStatus::Blocked | TodoStatus::Failed)) },
+            { "column": TodoStatus::Queued, "todos": column(|it| it == TodoStatus::Queued) },
+            { "column": TodoStatus::Committed, "todos": column(TodoStatus::is_success) },
+            { "column": TodoStatus::Cancelled, "todos": column(|it| it == TodoStatus::Cancelled) },
+        ],
+        "chain": chain(todos),
+    })
+}
+
+/// A todo, and in one word with its values what it waits for.
+fn line(state: &State, policy: &Policy, sprint: &Sprint, todo: &Todo, now: Timestamp) -> Value {
+    let (key, values) = why::todo_reason(state, policy, sprint, todo, now);
+    let inner = values.get("line").filter(|line| line.is_object());
+    let key = inner.and_then(|line| line["key"].as_str()).unwrap_or(key);
+    let values = inner.map_or(&values, |line| &line["values"]);
+    json!({
+        "id": todo.todo_id,
+        "title": todo.title,
+        "request_id": todo.request_id,
+        "wait": key.trim_start_matches("why."),
+        "of": values,
+    })
+}
+
+/// The todos of the longest chain that is not delivered; none where nothing waits for anything.
+fn chain(todos: &[Todo]) -> Vec<&str> {
+    let open: Vec<&Todo> = todos.iter().filter(|todo| !todo.status.is_success()).collect();
+    let edges: Vec<(&TodoId, Vec<&TodoId>)> =
+        open.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
+    let Some(graph) = Graph::of(&edges) else { return Vec::new() };
+    let chain = graph.critical_path(|_| 1);
+    let titles = chain.into_iter().filter_map(|at| Some(open.get(at)?.title.as_str()));
+    Some(titles.collect::<Vec<_>>()).filter(|chain| chain.len() > 1).unwrap_or_default()
+}
+
+/// The changes on their way to the branch, the first one first, with what is done for them.
+fn queue(state: &State) -> Vec<Value> {
+    let doing = |id: &RequestId| {
+        let effect = state.effects.values().find(|it| it.kind.request_id() == Some(id));
+        effect.map_or("", |effect| effect.kind.name())
+    };
+    let car = |id: RequestId| {
+        let request = state.requests.get(&id)?;
+        let commit = request.work.candidate.as_ref().map(|it| it.commit.as_str());
+        Some(json!({
+            "request_id": id,
+            "title": crate::engine::standing::title(request),
+            "commit": commit,
+            "doing": doing(&id),
+        }))
+    };
+    landing::in_order(state).into_iter().filter_map(car).collect()
+}

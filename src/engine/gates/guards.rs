@@ -1,0 +1,340 @@
+//! What the guards find in a change (`gates:` in `team_runtime.yaml`): paths, and what the runtime saw of the content.
+
+use std::collections::BTreeSet;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::domain::backlog::BacklogItem;
+use crate::domain::evidence::Candidate;
+use crate::domain::gate::Stance;
+use crate::domain::guard::{ContentFact, Guard, GuardFinding};
+use crate::domain::policy::GateTable;
+use crate::domain::request::Request;
+use crate::engine::turn::Turn;
+
+/// Folders that agents, checks or the repository's own machinery run by.
+const FOLDERS: [&str; 17] = [
+    ".claude/",
+    ".codex/",
+    ".agents/",
+    ".gemini/",
+    ".opencode/",
+    ".cursor/",
+    ".windsurf/",
+    ".vscode/",
+    ".devcontainer/",
+    ".github/",
+    ".gitlab/",
+    ".circleci/",
+    ".buildkite/",
+    ".woodpecker/",
+    ".husky/",
+    ".githooks/",
+    ".cargo/",
+];
+
+/// Files that they run by, wherever they lie.
+const FILES: [&str; 25] = [
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "GEMINI.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".goosehints",
+    ".aider.conf.yml",
+    ".mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
+    ".envrc",
+    ".npmrc",
+    ".gitlab-ci.yml",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    ".pre-commit-config.yaml",
+    ".gitattributes",
+    ".gitmodules",
+    ".gitconfig",
+    "Jenkinsfile",
+];
+
+/// Lock files, each with what it follows from.
+const LOCK_FILES: [(&str, &str); 14] = [
+    ("Cargo.lock", "Cargo.toml"),
+    ("package-lock.json", "package.json"),
+    ("npm-shrinkwrap.json", "package.json"),
+    ("pnpm-lock.yaml", "package.json"),
+    ("yarn.lock", "package.json"),
+    ("bun.lock", "package.json"),
+    ("poetry.lock", "pyproject.toml"),
+    ("uv.lock", "pyproject.toml"),
+    ("pdm.lock", "pyproject.toml"),
+    ("Pipfile.lock", "Pipfile"),
+    ("go.sum", "go.mod"),
+    ("Gemfile.lock", "Gemfile"),
+    ("composer.lock", "composer.json"),
+    ("flake.lock", "flake.nix"),
+];
+
+/// What the guards find in a request's change, without what is allowed or a person has accepted.
+pub(in crate::engine) fn open_findings(turn: &Turn<'_>, request: &Request) -> Vec<GuardFinding> {
+    let Some(candidate) = &request.work.candidate else { return Vec::new() };
+    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
+    let mut all = findings(&turn.policy.gates, request, item, candidate);
+    let is_allowed = |it: &GuardFinding| turn.policy.gates.of_guard(it.guard) == Stance::Allow;
+    all.retain(|finding| !is_allowed(finding) && !request.work.accepted.contains(finding));
+    all
+}
+
+fn findings(
+    table: &GateTable,
+    request: &Request,
+    item: Option<&BacklogItem>,
+    candidate: &Candidate,
+) -> Vec<GuardFinding> {
+    let mut all = Vec::new();
+    let mut add = |guard, path: &str, detail: String| {
+        all.push(GuardFinding { guard, path: path.to_owned(), detail });
+    };
+    let paths: Vec<&str> = candidate.paths.iter().map(|changed| changed.path.as_str()).collect();
+    let scope = item.map(Scope::of);
+    for path in &paths {
+        if is_machinery(table, path) {
+            add(Guard::Machinery, path, String::new());
+        }
+        if scope.as_ref().is_some_and(|scope| !scope.allows(path)) {
+            add(Guard::Scope, path, String::new());
+        }
+        if is_lock_alone(path, &paths) {
+            add(Guard::LockFile, path, String::new());
+        }
+    }
+    let spoken = Spoken::of(request, item);
+    for mark in &candidate.marks {
+        let path = mark.path.as_str();
+        match &mark.what {
+            ContentFact::Gone if !spoken.names_file(path) => {
+                add(Guard::Deletion, path, String::new());
+            }
+            ContentFact::Restored { commit } if !spoken.names_file(path) => {
+                add(Guard::Restored, path, commit.chars().take(10).collect());
+            }
+            ContentFact::Dependency { name } if !spoken.names(name) => {
+                add(Guard::Dependency, path, name.clone());
+            }
+            ContentFact::Binary { bytes } if *bytes > u64::from(table.binary_kb) * 1_024 => {
+                add(Guard::Binary, path, format!("{} kB", bytes / 1_024));
+            }
+            ContentFact::Secret { line } => add(Guard::Secret, path, line.to_string()),
+            ContentFact::Gone
+            | ContentFact::Restored { .. }
+            | ContentFact::Dependency { .. }
+            | ContentFact::Binary { .. } => {}
+        }
+    }
+    all
+}
+
+/// The paths of a commit that change what agents or checks run by (`spec/field.md` 5).
+pub(in crate::engine) fn machinery<'a>(
+    table: &GateTable,
+    candidate: &'a Candidate,
+) -> Option<&'a str> {
+    let mut paths = candidate.paths.iter().map(|changed| changed.path.as_str());
+    paths.find(|path| is_machinery(table, path))
+}
+
+fn is_machinery(table: &GateTable, path: &str) -> bool {
+    let below = |folder: &str| path.starts_with(folder) || path.contains(&format!("/{folder}"));
+    let name = file_name(path);
+    let own = table
+        .guarded
+        .iter()
+        .any(|one| if one.ends_with('/') { path.starts_with(one.as_str()) } else { path == one });
+    own || FOLDERS.iter().any(|folder| below(folder)) || FILES.contains(&name)
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn is_lock_alone(path: &str, paths: &[&str]) -> bool {
+    let name = file_name(path);
+    let lock = LOCK_FILES.iter().find(|(lock, _)| *lock == name);
+    lock.is_some_and(|(_, from)| !paths.iter().any(|path| file_name(path) == *from))
+}
+
+/// The paths that an item declares.
+struct Scope {
+    /// `None` where it declares none.
+    allowed: Option<GlobSet>,
+    excluded: GlobSet,
+}
+
+impl Scope {
+    fn of(item: &BacklogItem) -> Scope {
+        let allowed = (!item.allowed_paths.is_empty()).then(|| globs(&item.allowed_paths));
+        Scope { allowed, excluded: globs(&item.excluded_paths) }
+    }
+
+    fn allows(&self, path: &str) -> bool {
+        self.allowed.as_ref().is_none_or(|globs| globs.is_match(path))
+            && !self.excluded.is_match(path)
+    }
+}
+
+/// A path that ends with a slash means what lies below; one that does not read as a glob means itself.
+fn globs(globs: &[String]) -> GlobSet {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        let glob = glob.trim().trim_start_matches("./");
+        let glob = if glob.ends_with('/') { format!("{glob}**") } else { glob.to_owned() };
+        let build = |text: &str| GlobBuilder::new(text).literal_separator(true).build();
+        if let Ok(glob) = build(&glob).or_else(|_| build(&globset::escape(&glob))) {
+            set.add(glob);
+        }
+    }
+    set.build().unwrap_or_default()
+}
+
+/// What was said that the change is to do: by whoever asked, and by the item. Words, and the paths that the item names
+/// one by one.
+struct Spoken(BTreeSet<String>);
+
+impl Spoken {
+    fn of(request: &Request, item: Option<&BacklogItem>) -> Spoken {
+        let mut texts = vec![request.scope.as_str(), request.body.as_str()];
+        if let Some(item) = item {
+            texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
+            texts.extend(item.acceptance_criteria.iter().map(String::as_str));
+            texts.extend(item.allowed_paths.iter().map(String::as_str));
+        }
+        let words = texts.into_iter().flat_map(str::split_whitespace).flat_map(|word| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '@'));
+            [word, file_name(word)].map(str::to_lowercase)
+        });
+        Spoken(words.collect())
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.0.contains(&name.to_lowercase())
+    }
+
+    fn names_file(&self, path: &str) -> bool {
+        self.names(path) || self.names(file_name(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::backlog::BacklogKind;
+    use crate::domain::evidence::{ChangeKind, ChangedPath};
+    use crate::domain::guard::ContentMark;
+    use crate::domain::ids::BacklogId;
+    use crate::domain::time::Timestamp;
+    use crate::engine::tests::candidate;
+
+    fn item() -> BacklogItem {
+        let id = BacklogId::parse("backlog-1").unwrap();
+        BacklogItem::new(id, "One", "", BacklogKind::Chore, Timestamp::from_millis(0))
+    }
+
+    fn change(paths: &[&str], marks: &[(&str, ContentFact)]) -> Candidate {
+        let changed =
+            |path: &&str| ChangedPath { path: (*path).to_owned(), kind: ChangeKind::Modified };
+        let mark = |(path, what): &(&str, ContentFact)| ContentMark {
+            path: (*path).to_owned(),
+            what: what.clone(),
+        };
+        Candidate {
+            paths: paths.iter().map(changed).collect(),
+            marks: marks.iter().map(mark).collect(),
+            ..candidate("c1")
+        }
+    }
+
+    fn found(
+        words: &str,
+        item: Option<&BacklogItem>,
+        candidate: &Candidate,
+    ) -> Vec<(Guard, String)> {
+        let request = Request { body: words.to_owned(), ..Request::default() };
+        let all = findings(&GateTable::default(), &request, item, candidate);
+        all.into_iter().map(|it| (it.guard, it.path)).collect()
+    }
+
+    #[test]
+    fn what_agents_and_checks_run_by() {
+        let table = GateTable {
+            guarded: vec!["deploy/".to_owned(), "Makefile".to_owned()],
+            ..GateTable::default()
+        };
+        for path in [
+            ".claude/settings.json",
+            "app/.codex/config.toml",
+            "docs/AGENTS.md",
+            ".mcp.json",
+            "deploy/prod.yaml",
+            "Makefile",
+        ] {
+            assert!(is_machinery(&table, path), "{path}");
+        }
+        for path in ["src/github/client.rs", "sub/Makefile", "AGENTS.md.txt"] {
+            assert!(!is_machinery(&table, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_item_keeps_to_its_paths() {
+        let mut item = item();
+        let change = change(&["src/a.rs", "src/gen/x.rs", "docs/a.md"], &[]);
+        assert_eq!(found("", Some(&item), &change), [], "it declares none");
+        item.allowed_paths = vec!["./src/".to_owned()];
+        item.excluded_paths = vec!["src/gen/*".to_owned()];
+        let outside = ["src/gen/x.rs", "docs/a.md"].map(|path| (Guard::Scope, path.to_owned()));
+        assert_eq!(found("", Some(&item), &change), outside);
+        item.allowed_paths = vec!["src/*".to_owned(), "docs/a.md".to_owned(), "a[".to_owned()];
+        item.excluded_paths.clear();
+        let deeper = [(Guard::Scope, "src/gen/x.rs".to_owned())];
+        assert_eq!(found("", Some(&item), &change), deeper, "a star ends at a slash");
+    }
+
+    #[test]
+    fn what_nobody_spoke_of() {
+        let name = || "left-pad".to_owned();
+        let marks = [
+            ("src/old.rs", ContentFact::Gone),
+            ("src/back.rs", ContentFact::Restored { commit: "0123456789abcdef".to_owned() }),
+            ("package.json", ContentFact::Dependency { name: name() }),
+        ];
+        let change = change(&[], &marks);
+        let guards = |words: &str, item: Option<&BacklogItem>| -> Vec<Guard> {
+            found(words, item, &change).into_iter().map(|(guard, _)| guard).collect()
+        };
+        let all = [Guard::Deletion, Guard::Restored, Guard::Dependency];
+        assert_eq!(guards("tidy the old things up", None), all);
+        assert_eq!(guards("Delete `old.rs`, bring src/back.rs back, take left-pad.", None), []);
+        let named = BacklogItem { allowed_paths: vec!["src/old.rs".to_owned()], ..item() };
+        assert_eq!(guards("tidy up", Some(&named)), all[1..]);
+        let wide = BacklogItem { allowed_paths: vec!["src/**".to_owned()], ..item() };
+        assert_eq!(guards("tidy up", Some(&wide)), all, "leave to edit is none to delete");
+    }
+
+    #[test]
+    fn lock_files_large_files_and_secrets() {
+        let lock = |paths: &[&str]| found("", None, &change(paths, &[]));
+        assert_eq!(lock(&["sub/Cargo.lock"]), [(Guard::LockFile, "sub/Cargo.lock".to_owned())]);
+        assert_eq!(lock(&["Cargo.lock", "crates/a/Cargo.toml"]), []);
+        let binary =
+            |bytes| found("", None, &change(&[], &[("a.png", ContentFact::Binary { bytes })]));
+        assert_eq!(binary(1_048_576), []);
+        assert_eq!(binary(1_048_577), [(Guard::Binary, "a.png".to_owned())]);
+        let secret = [("a.env", ContentFact::Secret { line: 3 })];
+        assert_eq!(found("", None, &change(&[], &secret)), [(Guard::Secret, "a.env".to_owned())]);
+    }
+}

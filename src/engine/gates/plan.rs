@@ -1,0 +1,63 @@
+//! The gate of plans: what was planned for a request of a person is built when a person, or the configuration, says
+//! so. Approval is bound to the plan; another plan is asked about anew.
+
+use sha2::{Digest as _, Sha256};
+
+use super::card;
+use crate::domain::block::BlockCode;
+use crate::domain::gate::{GateKind, Stance};
+use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::{StepKind, StepName};
+use crate::domain::request::Request;
+use crate::engine::ending;
+use crate::engine::turn::Turn;
+
+/// What is planned: what is to be done, and what has to hold afterwards.
+pub(super) fn digest_of(request: &Request) -> String {
+    let mut digest = Sha256::new();
+    let summary = request.work.result.as_ref().map(|result| result.summary.as_str());
+    for part in [request.scope.as_str(), summary.unwrap_or_default()] {
+        digest.update(part);
+        digest.update([0]);
+    }
+    for criterion in &request.work.criteria {
+        digest.update(criterion);
+        digest.update([0]);
+    }
+    digest.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A plan is settled and `next` would begin: whether a person decides first. Todos of a sprint go by the sprint's plan.
+pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepName) -> bool {
+    let Some(request) = turn.request(id) else { return false };
+    let Some((lifecycle, _)) = turn.stands(id) else { return false };
+    let plans_on = lifecycle
+        .step(next)
+        .is_some_and(|step| matches!(step.kind, StepKind::Plan | StepKind::Advice));
+    if plans_on || request.todo_id.is_some() || request.duty().is_some() {
+        return false;
+    }
+    let intent = request.route.lane.and_then(|lane| lane.by_orchestrator.or(lane.by_rules));
+    let digest = digest_of(request);
+    if request.work.plan.as_ref() == Some(&digest) {
+        return false;
+    }
+    match turn.policy.gates.plan.of(intent) {
+        Stance::Allow => return false,
+        Stance::Refuse => declined(turn, id),
+        Stance::Ask => card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new()),
+    }
+    true
+}
+
+/// The plan may be built.
+pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId) {
+    if let Some(request) = turn.edit(id) {
+        request.work.plan = Some(digest_of(request));
+    }
+}
+
+/// It may not: the request waits for words, which the planner reads.
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId) {
+    ending::block(turn, id, BlockCode::PlanRejected, "", Vec::new());
+}

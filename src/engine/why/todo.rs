@@ -1,0 +1,155 @@
+//! What a todo, an item of the backlog or a sprint waits for.
+
+use serde_json::{Value, json};
+
+use super::request;
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::ids::{BacklogId, TodoId};
+use crate::domain::policy::Policy;
+use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::engine::sprint::slots_of;
+use crate::engine::sprint::todos::{self, TodoWait};
+
+type Reason = (&'static str, Value);
+
+/// The reason for whatever of these has the id; an item also by what the author of its plan calls it.
+pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -> Option<Reason> {
+    let sprints = || state.sprints.values().map(AsRef::as_ref);
+    let todos =
+        || sprints().flat_map(|it: &Sprint| it.work.todos.iter().map(move |todo| (it, todo)));
+    if let Some((sprint, todo)) = todos().find(|(_, todo)| todo.todo_id.as_str() == id) {
+        return Some(of_todo(state, policy, sprint, todo, now));
+    }
+    if let Some(sprint) = sprints().find(|sprint| sprint.sprint_id.as_str() == id) {
+        return Some(of_sprint(state, policy, sprint, now));
+    }
+    let is_it = |item: &&BacklogItem| {
+        item.backlog_id.as_str() == id
+            || item.plan.as_ref().is_some_and(|plan| plan.item_id.as_str() == id)
+    };
+    let item = state.backlog.values().map(AsRef::as_ref).find(is_it);
+    let delivered =
+        || todos().find(|(_, todo)| todo.backlog_id.as_ref().is_some_and(|it| it.as_str() == id));
+    match item {
+        Some(item) => Some(of_item(state, policy, item, now)),
+        None => delivered().map(|(sprint, todo)| of_todo(state, policy, sprint, todo, now)),
+    }
+}
+
+fn of_item(state: &State, policy: &Policy, item: &BacklogItem, now: Timestamp) -> Reason {
+    let is_its = |todo: &&Todo| todo.backlog_id.as_ref() == Some(&item.backlog_id);
+    let selected = state.active_sprint().and_then(|sprint| {
+        let todo =
+            sprint.work.todos.iter().filter(|todo| !todo.status.is_terminal()).find(is_its)?;
+        Some((sprint, todo))
+    });
+    if let Some((sprint, todo)) = selected {
+        return of_todo(state, policy, sprint, todo, now);
+    }
+    let is_open = |id: &&BacklogId| !state.settled_items.contains_key(*id);
+    let name = |id: &BacklogId| {
+        let found = state.backlog.get(id);
+        json!({ "title": found.map_or(id.as_str(), |it| it.title.as_str()), "status": found.map(|it| it.status) })
+    };
+    let after: Vec<Value> = item.depends_on.iter().filter(is_open).map(name).collect();
+    let slot = state.scheduler.slots.next_slot_at;
+    let values = json!({
+        "id": item.backlog_id,
+        "title": item.title,
+        "status": item.status,
+        "after": after,
+        "slot": slot.map(|at| request::shown(policy, at)),
+        "in_sprint": state.active_sprint().is_some(),
+        "blocked": item.status == BacklogStatus::Blocked,
+        "detail": item.blocked_reason,
+        "role": item.blocked_by_role,
+        "inputs": item.required_inputs,
+        "dropped": item.dropped_reason,
+        "since": request::shown(policy, item.updated_at),
+    });
+    (if item.status.is_active() { "why.item" } else { "why.item_ended" }, values)
+}
+
+/// What the todo's own request waits for, or why it has not begun.
+pub(in crate::engine) fn of_todo(
+    state: &State,
+    policy: &Policy,
+    sprint: &Sprint,
+    todo: &Todo,
+    now: Timestamp,
+) -> Reason {
+    let values = |more: Value| {
+        let mut values = json!({ "id": todo.todo_id, "title": todo.title, "status": todo.status });
+        if let (Some(all), Some(more)) = (values.as_object_mut(), more.as_object()) {
+            all.extend(more.clone());
+        }
+        values
+    };
+    let its = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
+    if let Some(its) = its.filter(|_| todo.status != TodoStatus::Queued) {
+        let (key, inner) = request::reason(state, policy, its, now);
+        return ("why.todo", values(json!({ "line": { "key": key, "values": inner } })));
+    }
+    if todo.status != TodoStatus::Queued {
+        return ("why.todo_ended", values(json!({})));
+    }
+    if sprint.status != SprintStatus::Running {
+        let status = json!({ "sprint_status": sprint.status, "step": sprint.planning.step });
+        return ("why.todo_planning", values(status));
+    }
+    let title =
+        |id: &TodoId| sprint.todo(id).map_or(id.as_str(), |it| it.title.as_str()).to_owned();
+    match wait(state, policy, sprint, todo) {
+        Some(TodoWait::Dependencies(ids)) => {
+            let after = ids.iter().map(
+                |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.status) }),
+            );
+            ("why.todo_after", values(json!({ "after": after.collect::<Vec<_>>() })))
+        }
+        Some(TodoWait::Paths(other)) => {
+            ("why.todo_paths", values(json!({ "other": title(&other) })))
+        }
+        Some(TodoWait::Slot) => {
+            let slots = slots_of(policy, sprint);
+            ("why.todo_slot", values(json!({ "slots": slots })))
+        }
+        Some(TodoWait::Nothing) | None => ("why.todo_next", values(json!({}))),
+    }
+}
+
+/// What a todo that has not begun waits for.
+fn wait(state: &State, policy: &Policy, sprint: &Sprint, todo: &Todo) -> Option<TodoWait> {
+    let paths = |todo: &Todo| {
+        let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
+        item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
+    };
+    let todos = &sprint.work.todos;
+    let waits = todos::waits(todos, slots_of(policy, sprint), paths);
+    let mine =
+        |(at, _): &(usize, TodoWait)| todos.get(*at).is_some_and(|it| it.todo_id == todo.todo_id);
+    waits.into_iter().find(mine).map(|(_, wait)| wait)
+}
+
+fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Reason {
+    let todos = &sprint.work.todos;
+    let titles = |status: TodoStatus| -> Vec<&str> {
+        todos.iter().filter(|it| it.status == status).map(|it| it.title.as_str()).collect()
+    };
+    let own = sprint.planning_request_id.as_ref().and_then(|id| state.requests.get(id));
+    let own = own.map(|own| request::reason(state, policy, own, now));
+    let values = json!({
+        "id": sprint.sprint_id,
+        "milestone": sprint.milestone_title,
+        "status": sprint.status,
+        "step": sprint.planning.step,
+        "done": todos.iter().filter(|it| it.status.is_success()).count(),
+        "total": todos.len(),
+        "running": titles(TodoStatus::Running),
+        "blocked": titles(TodoStatus::Blocked),
+        "cutoff": sprint.cutoff_at.map(|at| request::shown(policy, at)),
+        "line": own.map(|(key, values)| json!({ "key": key, "values": values })),
+    });
+    ("why.sprint", values)
+}

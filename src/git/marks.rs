@@ -1,0 +1,127 @@
+//! What of a change's content a person may have to see: files that are gone or back, dependencies, large binaries and
+//! secrets.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use git2::{Delta, Diff, DiffFile, DiffLineType, Oid, Repository, Tree};
+
+use super::{CommitId, Project, Result, content, manifest};
+use crate::domain::evidence::Candidate;
+use crate::domain::guard::{ContentFact, ContentMark};
+use crate::platform::redact;
+
+/// Commits of the branch that are looked at for a file that was deleted.
+const DEPTH: usize = 500;
+/// A binary file below this is nobody's concern, in bytes.
+const SMALL: usize = 16 * 1024;
+
+/// Everything that is worth a person's look in a candidate, in the order of its paths.
+pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<ContentMark>> {
+    let repository = project.repository()?;
+    let base: CommitId = candidate.base.parse()?;
+    let commit: CommitId = candidate.commit.parse()?;
+    let (old, new) =
+        (repository.find_commit(base.0)?.tree()?, repository.find_commit(commit.0)?.tree()?);
+    let mut diff = content::diff(&repository, &old, &new)?;
+    diff.find_similar(None)?;
+    let mut marks = Vec::new();
+    let mut added: Vec<String> = Vec::new();
+    for delta in diff.deltas() {
+        let Some(path) = path_of(&delta.new_file()).or_else(|| path_of(&delta.old_file())) else {
+            continue;
+        };
+        let mark = |what| ContentMark { path: path.clone(), what };
+        if delta.status() == Delta::Deleted {
+            marks.push(mark(ContentFact::Gone));
+            continue;
+        }
+        if delta.status() == Delta::Added {
+            added.push(path.clone());
+        }
+        let Ok(blob) = repository.find_blob(delta.new_file().id()) else { continue };
+        if blob.is_binary() {
+            if blob.size() >= SMALL {
+                marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
+            }
+            continue;
+        }
+        let before = text(&repository, delta.old_file().id());
+        for name in new_dependencies(&path, before.as_deref(), blob.content()) {
+            marks.push(mark(ContentFact::Dependency { name }));
+        }
+    }
+    marks.extend(restored(&repository, base.0, added)?);
+    marks.extend(secrets(&diff)?);
+    marks.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(marks)
+}
+
+fn path_of(file: &DiffFile<'_>) -> Option<String> {
+    file.path()?.to_str().map(str::to_owned)
+}
+
+fn text(repository: &Repository, id: Oid) -> Option<String> {
+    let blob = repository.find_blob(id).ok()?;
+    std::str::from_utf8(blob.content()).ok().map(str::to_owned)
+}
+
+fn new_dependencies(path: &str, before: Option<&str>, now: &[u8]) -> Vec<String> {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let now = std::str::from_utf8(now).ok().and_then(|text| manifest::dependencies(file, text));
+    let before = before.and_then(|text| manifest::dependencies(file, text)).unwrap_or_default();
+    now.unwrap_or_default().difference(&before).cloned().collect()
+}
+
+/// Those of the added paths that the branch had before and deleted.
+fn restored(
+    repository: &Repository,
+    base: Oid,
+    mut added: Vec<String>,
+) -> Result<Vec<ContentMark>> {
+    let mut marks = Vec::new();
+    let mut commit = repository.find_commit(base)?;
+    for _ in 0..DEPTH {
+        if added.is_empty() {
+            break;
+        }
+        let Ok(parent) = commit.parent(0) else { break };
+        let tree = parent.tree()?;
+        added.retain(|path| {
+            let was_there = has(&tree, path);
+            if was_there {
+                let what = ContentFact::Restored { commit: commit.id().to_string() };
+                marks.push(ContentMark { path: path.clone(), what });
+            }
+            !was_there
+        });
+        commit = parent;
+    }
+    Ok(marks)
+}
+
+fn has(tree: &Tree<'_>, path: &str) -> bool {
+    tree.get_path(Path::new(path)).is_ok()
+}
+
+/// The first added line of each file that looks like a secret.
+fn secrets(diff: &Diff<'_>) -> Result<Vec<ContentMark>> {
+    let mut marks = Vec::new();
+    let mut seen = BTreeSet::new();
+    diff.foreach(
+        &mut |_, _| true,
+        None,
+        None,
+        Some(&mut |delta, _, line| {
+            let added = line.origin_value() == DiffLineType::Addition;
+            let Some(path) = path_of(&delta.new_file()).filter(|_| added) else { return true };
+            let words = String::from_utf8_lossy(line.content());
+            if redact::redact(&words) != words && seen.insert(path.clone()) {
+                let what = ContentFact::Secret { line: line.new_lineno().unwrap_or_default() };
+                marks.push(ContentMark { path, what });
+            }
+            true
+        }),
+    )?;
+    Ok(marks)
+}
