@@ -13,6 +13,28 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// What may be used at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Processor cores that this process may use.
+    pub cores: usize,
+    /// Memory, in GiB; that of the control group where it is less.
+    pub memory_gib: usize,
+}
+
+/// This machine, as far as it says; one core and one GiB at least.
+#[must_use]
+pub fn this() -> Machine {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let number = |text: &str| text.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+    let info = files::read_text(Path::new("/proc/meminfo")).unwrap_or_default();
+    let total = info.lines().find(|line| line.starts_with("MemTotal:")).and_then(number);
+    let group = files::read_text(Path::new("/sys/fs/cgroup/memory.max")).unwrap_or_default();
+    let bytes = [total.map(|kib| kib.saturating_mul(1_024)), number(&group)];
+    let gib = bytes.into_iter().flatten().min().unwrap_or_default() >> 30;
+    Machine { cores, memory_gib: usize::try_from(gib).unwrap_or(1).max(1) }
+}
+
 /// Whether this user may make and remove files in a folder.
 #[must_use]
 pub fn may_write(folder: &Path) -> bool {

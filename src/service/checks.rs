@@ -111,6 +111,11 @@ pub(super) async fn run(
         apart: id.to_string(),
     };
     let project = &team.project;
+    // Whoever is called off does not wait for a place.
+    let _slot = tokio::select! {
+        slot = team.check_slots.acquire() => slot.ok(),
+        () = stop.cancelled() => None,
+    };
     Ok(git::checks::run(project, commit, &plan, &confinement, &scratch, &whose, stop).await?)
 }
 

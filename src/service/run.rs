@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::access::HubAccess;
@@ -175,7 +175,7 @@ async fn serve(
     let asked = hub.clone();
     let config = link_config(&workspace, Arc::new(HubAccess(asked)))?;
     let (link, facts) = Link::start(config, catalog.clone())?;
-    let slots = Team::slots(&workspace);
+    let capacity = workspace.capacity();
     let team = Arc::new(Team {
         hub,
         store: Arc::clone(&store),
@@ -191,7 +191,8 @@ async fn serve(
         catalog,
         born,
         serves: serves.clone(),
-        slots,
+        slots: Arc::new(Semaphore::new(capacity.runs)),
+        check_slots: Semaphore::new(capacity.checks),
         git: Arc::default(),
         elsewhere: tokio::sync::Mutex::default(),
         base: tokio::sync::Mutex::default(),

@@ -13,7 +13,7 @@ use super::signals::{InUse, Signals};
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::Link;
-use crate::domain::config::{Channels, Positive};
+use crate::domain::config::Channels;
 use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::request::Request;
@@ -32,8 +32,6 @@ use crate::workspace::Workspace;
 
 /// How long a full disk is left alone before the next try.
 pub(super) const FOR_SPACE: std::time::Duration = std::time::Duration::from_secs(5);
-/// Agents that may work at the same time.
-const PARALLEL_RUNS: usize = 2;
 
 /// Everything that workers need.
 pub(super) struct Team {
@@ -54,6 +52,8 @@ pub(super) struct Team {
     pub(super) born: MessageId,
     pub(super) serves: BTreeSet<Role>,
     pub(super) slots: Arc<Semaphore>,
+    /// A place for each change that may be proven at the same time.
+    pub(super) check_slots: Semaphore,
     /// Git calls that move refs or worktrees, one at a time.
     pub(super) git: Arc<tokio::sync::Mutex<()>>,
     /// The other branch that people were last told about as checked out in the project.
@@ -67,12 +67,6 @@ pub(super) struct Team {
 }
 
 impl Team {
-    /// A place for each agent that may work at the same time.
-    pub(super) fn slots(workspace: &Workspace) -> Arc<Semaphore> {
-        let said = workspace.runtime.limits.parallel_runs.map(Positive::as_usize);
-        Arc::new(Semaphore::new(said.unwrap_or(PARALLEL_RUNS)))
-    }
-
     pub(super) fn root(&self) -> &Path {
         &self.workspace.root
     }

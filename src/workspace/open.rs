@@ -14,7 +14,9 @@ use super::{
     DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve, routes,
 };
 use crate::assets::{Lookup, RoleSpec};
-use crate::domain::config::{ActionMode, Channels, DiscordConfig, Named, Problem, RuntimeConfig};
+use crate::domain::config::{
+    ActionMode, Capacity, Channels, DiscordConfig, Named, Positive, Problem, RuntimeConfig,
+};
 use crate::domain::ids::GuildId;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::policy::{
@@ -22,7 +24,7 @@ use crate::domain::policy::{
 };
 use crate::domain::role::Role;
 use crate::domain::routes::Routes;
-use crate::platform::files;
+use crate::platform::{files, machine};
 
 /// A workspace whose files have been read and found right.
 #[derive(Debug)]
@@ -196,6 +198,20 @@ impl Workspace {
         table
     }
 
+    /// How much goes on at the same time: as configured, or what the machine bears.
+    #[must_use]
+    pub fn capacity(&self) -> Capacity {
+        let machine = machine::this();
+        let usual = Capacity::of(machine.cores, machine.memory_gib);
+        let own = |said: Option<Positive>, usual| said.map_or(usual, Positive::as_usize);
+        let limits = &self.runtime.limits;
+        Capacity {
+            todos: own(self.runtime.sprint.wip_limit, usual.todos),
+            runs: own(limits.parallel_runs, usual.runs),
+            checks: own(limits.check_runs, usual.checks),
+        }
+    }
+
     /// The paths that are guarded by another version of `team_runtime.yaml`.
     #[must_use]
     pub fn guarded(&self, runtime: &RuntimeConfig) -> Vec<String> {
@@ -324,7 +340,7 @@ impl Workspace {
                 mode: runtime.sprint.mode,
                 start_mode: runtime.sprint.start_mode,
                 cutoff: runtime.sprint.cutoff_time.clone(),
-                wip_limit: runtime.sprint.wip_limit.as_u32(),
+                wip_limit: u32::try_from(self.capacity().todos).unwrap_or(u32::MAX),
                 discovery_scope: runtime.sprint.discovery_scope,
                 discovery_actions: runtime.sprint.discovery_actions.clone(),
                 research: runtime.research_defaults.web,

@@ -31,14 +31,37 @@ pub struct LimitsConfig {
     pub open_requests_per_person: Option<Positive>,
     /// See [`Limits::followups`].
     pub followups: Option<Positive>,
-    /// Agents that work at the same time; two where absent.
+    /// Agents that work at the same time; what the machine bears where absent.
     pub parallel_runs: Option<Positive>,
+    /// Changes that are proven at the same time; what the machine bears where absent.
+    pub check_runs: Option<Positive>,
     /// Seconds that one agent turn may take.
     pub wall_seconds: Option<Positive>,
     /// Seconds without output after which an agent is stuck.
     pub idle_seconds: Option<Positive>,
     /// Bytes that one prompt may have; 163,840 where absent.
     pub prompt_bytes: Option<Positive>,
+}
+
+/// How much goes on at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Todos of a sprint.
+    pub todos: usize,
+    /// Agents.
+    pub runs: usize,
+    /// Changes that are proven.
+    pub checks: usize,
+}
+
+impl Capacity {
+    /// What a machine bears: two at least, since agents mostly wait for their model; beyond, one for each core and each
+    /// two GiB, and eight at most.
+    #[must_use]
+    pub fn of(cores: usize, memory_gib: usize) -> Capacity {
+        let most = cores.min(memory_gib / 2).clamp(2, 8);
+        Capacity { todos: most, runs: most, checks: most }
+    }
 }
 
 impl LimitsConfig {
@@ -117,4 +140,22 @@ pub(super) fn check_money(budgets: &Budgets, prices: &PriceTable) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_bears_two_at_least_and_eight_at_most() {
+        for (cores, memory_gib, most) in
+            [(1, 1, 2), (2, 24, 2), (4, 16, 4), (16, 8, 4), (64, 256, 8)]
+        {
+            assert_eq!(
+                Capacity::of(cores, memory_gib).runs,
+                most,
+                "{cores} cores, {memory_gib} GiB"
+            );
+        }
+    }
 }

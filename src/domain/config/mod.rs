@@ -15,7 +15,7 @@ pub use agents::{
     RehearsalConfig, RoleDefaults, SandboxConfig,
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
-pub use limits::LimitsConfig;
+pub use limits::{Capacity, LimitsConfig};
 pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{

@@ -230,16 +230,12 @@ pub struct Sprint {
     /// Actions that look for it.
     #[serde(default)]
     pub discovery_actions: Vec<String>,
-    /// Todos that are worked on at the same time.
-    #[serde(default = "one")]
-    pub wip_limit: Positive,
+    /// Todos that are worked on at the same time; what the machine bears where absent.
+    #[serde(default)]
+    pub wip_limit: Option<Positive>,
     /// Whether an ended sprint is brought to GitHub issues by `gh`.
     #[serde(default)]
     pub publish_issues: bool,
-}
-
-const fn one() -> Positive {
-    Positive::new(1)
 }
 
 fn ten_in_the_evening() -> Option<CutoffTime> {

@@ -112,6 +112,9 @@ pub struct Todo {
     /// Files that came of it.
     #[serde(default)]
     pub artifacts: Vec<String>,
+    /// Those of them that its item does not declare, where it declares any.
+    #[serde(default)]
+    pub undeclared_paths: Vec<String>,
     /// When it was made.
     #[serde(default, with = "blank_is_none")]
     pub created_at: Option<Timestamp>,
@@ -170,6 +173,7 @@ impl Todo {
             acceptance_criteria: Vec::new(),
             request_id: None,
             artifacts: Vec::new(),
+            undeclared_paths: Vec::new(),
             created_at: Some(now),
             started_at: None,
             ended_at: None,

@@ -158,6 +158,12 @@ fn is_machinery(table: &GateTable, path: &str) -> bool {
     own || FOLDERS.iter().any(|folder| below(folder)) || FILES.contains(&name)
 }
 
+/// Those of the paths that an item does not allow; none where it declares nothing.
+pub(in crate::engine) fn outside(item: &BacklogItem, paths: &[String]) -> Vec<String> {
+    let scope = Scope::of(item);
+    paths.iter().filter(|path| !scope.allows(path)).cloned().collect()
+}
+
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

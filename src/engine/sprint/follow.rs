@@ -13,6 +13,7 @@ use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus};
 use crate::engine::ending;
+use crate::engine::gates::guards;
 use crate::engine::turn::Turn;
 
 /// Times that failed work is carried on before a person has to look.
@@ -154,12 +155,15 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         | TodoStatus::Cancelled => delivered.or(said),
     };
     let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
+    let artifacts: Vec<String> = paths.map(|changed| changed.path.clone()).collect();
+    let item = old.backlog_id.as_ref().and_then(|id| turn.item(id));
     Todo {
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
         ended_at: (status != TodoStatus::Running).then_some(turn.now),
         commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
-        artifacts: paths.map(|changed| changed.path.clone()).collect(),
+        undeclared_paths: item.map(|item| guards::outside(item, &artifacts)).unwrap_or_default(),
+        artifacts,
         version_control_message: if status == TodoStatus::Uncommitted {
             request.blocked.as_ref().map(|b| b.code.word().to_owned()).unwrap_or_default()
         } else {

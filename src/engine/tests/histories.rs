@@ -190,8 +190,8 @@ pub(super) fn begin_run(world: &mut World, dice: &mut Dice, envelope: &EnvelopeI
     world.begin_run(envelope);
 }
 
-/// One history. Returns the steps that it took.
-fn history(seed: u64, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
+/// One history with plans that are asked about or not. Returns the steps that it took.
+fn history(seed: u64, plans: Stance, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
     let mut dice = Dice(seed);
     let budgets = match dice.roll(3) {
         0 => Budgets { request: usd(1.0), day: usd(2.0), ..Budgets::default() },
@@ -199,8 +199,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
         _ => Budgets::default(),
     };
     let has_checks = dice.roll(4) > 0;
-    let plan = PlanStances::All(if dice.roll(8) == 0 { Stance::Ask } else { Stance::Allow });
-    let gates = GateTable { plan, ..GateTable::default() };
+    let gates = GateTable { plan: PlanStances::All(plans), ..GateTable::default() };
     let mut world =
         World::new(Policy { has_checks, proves_base: true, budgets, gates, ..policy() });
     world.usage.cost_usd = 0.3;
@@ -335,7 +334,10 @@ fn every_history_ends_or_waits_for_a_person() {
         std::env::var("TEAMS_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500);
     let mut steps = 0;
     for seed in 0..rounds {
-        steps += named(seed, || history(seed, &mut seen));
+        steps += named(seed, || history(seed, Stance::Allow, &mut seen));
+    }
+    for seed in rounds..rounds + rounds / 5 {
+        steps += named(seed, || history(seed, Stance::Ask, &mut seen));
     }
     let mut missing = Vec::new();
     for step in steps::of_roles() {

@@ -12,8 +12,8 @@ use crate::domain::role::Role;
 use crate::domain::run::Approach;
 use crate::domain::time::Timestamp;
 use crate::engine::standing;
-use crate::platform::files;
 use crate::platform::landlock::Strength;
+use crate::platform::{files, machine};
 use crate::workspace::Workspace;
 
 /// Which agent and model works for which role, and where that is said.
@@ -90,6 +90,7 @@ pub(super) fn settings(team: &Team) -> Value {
             })
             .collect();
         let gates = &policy.gates;
+        let (machine, capacity) = (machine::this(), team.workspace.capacity());
         let guards =
             Guard::ALL.map(|guard| json!({ "guard": guard, "stance": gates.of_guard(guard) }));
         json!({
@@ -104,6 +105,10 @@ pub(super) fn settings(team: &Team) -> Value {
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
             "guards": guards,
+            "capacity": {
+                "todos": capacity.todos, "runs": capacity.runs, "checks": capacity.checks,
+                "cores": machine.cores, "memory_gib": machine.memory_gib,
+            },
             "language": policy.language,
             "dm": policy.dm,
             "mentions": policy.mentions,

@@ -709,6 +709,8 @@ fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
     let owner = quoted(&info.users["owner"].id);
     let script = if plan.script.is_some() { "script.yaml" } else { "null" };
     let sprint = if plan.sprint.is_empty() { String::new() } else { format!(", {}", plan.sprint) };
+    // One todo after the other, unless a test is about more.
+    let one = if plan.sprint.contains("wip_limit") { "" } else { ", wip_limit: 1" };
     let agents = match plan.agents.as_str() {
         "" => format!("{{default: rehearsal, rehearsal: {{script: {script}}}}}"),
         agents => agents.to_owned(),
@@ -723,7 +725,7 @@ fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
          people: {{owner: {owner}{people}}}\n\
          agents: {agents}\n\
          language: en\n\
-         sprint: {{id: test, cutoff_time: null{sprint}}}\n\
+         sprint: {{id: test, cutoff_time: null{one}{sprint}}}\n\
          {}",
         quoted(project.to_str().unwrap()),
         plan.checks,
