@@ -23,6 +23,8 @@ words! {
         Binary = "binary",
         /// It holds what looks like a secret.
         Secret = "secret",
+        /// QA left a criterion to a person.
+        Unjudged = "unjudged",
     }
 }
 
@@ -31,7 +33,7 @@ words! {
 pub struct GuardFinding {
     /// The rule.
     pub guard: Guard,
-    /// The path, relative to the project's root.
+    /// The path, relative to the project's root; for a criterion, its number.
     pub path: String,
     /// What of it: a dependency's name, a line, a size; blank where the path says it all.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -170,6 +170,9 @@ pub struct GateTable {
     /// A commit that holds what looks like a secret.
     #[serde(default)]
     pub secret: Stance,
+    /// A commit of which QA left a criterion to a person.
+    #[serde(default)]
+    pub unjudged: Stance,
     /// Preparing the dependencies of a change that alters what decides about them.
     #[serde(default)]
     pub prepare: Stance,
@@ -243,6 +246,7 @@ impl GateTable {
             Guard::LockFile => self.lock_file,
             Guard::Binary => self.binary,
             Guard::Secret => self.secret,
+            Guard::Unjudged => self.unjudged,
         }
     }
 }
@@ -260,6 +264,7 @@ impl Default for GateTable {
             lock_file: Stance::Ask,
             binary: Stance::Ask,
             secret: Stance::Ask,
+            unjudged: Stance::Ask,
             prepare: Stance::Ask,
             plan: PlanStances::default(),
             commit: Stance::Allow,

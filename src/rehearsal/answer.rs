@@ -38,6 +38,7 @@ pub(super) fn answer(
         }
         Some(Act::Fail) => return scripted_failure(task),
         Some(Act::Block) => return blocked(task, "the script says that a person has to decide"),
+        Some(Act::Abstain) => return abstain(task),
         Some(Act::Revise) => return send_back(task, "the script asks for a revision"),
         Some(
             Act::Crash
@@ -170,6 +171,14 @@ fn blocked(task: &Task, why: &str) -> Answer {
         draft
     };
     draft.moves("block", None, None, why).done()
+}
+
+fn abstain(task: &Task) -> Answer {
+    let why = "only a person can see it";
+    let draft = Draft::new(task, "Left to a person.".to_owned());
+    verdict(draft, "pass", &[row("the script", why, "abstain")], "")
+        .moves("advance", Some(CLOSEOUT), None, why)
+        .done()
 }
 
 fn send_back(task: &Task, why: &str) -> Answer {

@@ -98,6 +98,7 @@ fn play() -> Result<(), String> {
             | Act::Revise
             | Act::Fail
             | Act::Block
+            | Act::Abstain
             | Act::BadPlan
             | Act::Say
             | Act::Idle

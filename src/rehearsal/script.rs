@@ -36,6 +36,8 @@ pub(super) enum Act {
     Fail,
     /// Say that a person has to decide.
     Block,
+    /// As QA: leave every criterion to a person.
+    Abstain,
     /// Write where it may not, then go on.
     WriteOutside,
     /// Print without end.

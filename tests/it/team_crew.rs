@@ -103,12 +103,12 @@ async fn a_sprint_whose_planner_never_plans_is_blocked_and_says_what_is_missing(
 /// same.
 #[tokio::test]
 async fn s32_a_finding_becomes_an_item_also_when_the_sourcer_fails() {
-    let plan = Plan::script("- {duty: sourcing, do: fail}\n");
-    let mut house = House::built(plan).await;
-    let path = house.root().join("team_runtime.yaml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let sprint = "sprint: {id: test, start_mode: manual_daily, discovery_actions: [lint]}\nactions: {lint: {command: [\"true\"]}}";
-    std::fs::write(&path, text.replace("sprint: {id: test}", sprint)).unwrap();
+    let mut house = House::built(Plan {
+        sprint: "start_mode: manual_daily, discovery_actions: [lint]".to_owned(),
+        more: "actions: {lint: {command: [\"true\"]}}\n".to_owned(),
+        ..Plan::script("- {duty: sourcing, do: fail}\n")
+    })
+    .await;
     std::fs::write(house.project().join("left.txt"), "left by a person\n").unwrap();
     house.start();
     let item = house

@@ -96,6 +96,19 @@ async fn what_was_named_is_not_asked_about_and_what_is_refused_stays_aside() {
 }
 
 #[tokio::test]
+async fn what_qa_leaves_to_a_person_waits_for_one() {
+    let house = House::open(Plan::script("- {role: qa, do: abstain}\n")).await;
+    let asked = house.ask(EDIT).await;
+    let card = words(&house.reads(&asked, "May this go to the branch?").await);
+    assert!(card.contains("**Left to you to judge:** `C-1: "), "{card}");
+    assert!(card.contains("only a person can see it"), "{card}");
+    assert!(house.commits().is_empty());
+    house.press(&house.owner, &asked, "May this go to the branch?", "Approve").await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+#[tokio::test]
 async fn an_item_that_leaves_its_paths_is_asked_about() {
     let mut house = House::built(Plan::default()).await;
     let plan = format!(

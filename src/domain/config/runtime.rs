@@ -500,6 +500,8 @@ pub struct Gates {
     pub binary: Option<Stance>,
     /// A commit that holds what looks like a secret.
     pub secret: Option<Stance>,
+    /// A commit of which QA left a criterion to a person.
+    pub unjudged: Option<Stance>,
     /// Preparing the dependencies of a change that alters what `prepare` depends on.
     pub prepare: Option<Stance>,
     /// Building what was planned for a request: one word, or one for each intent.
@@ -532,6 +534,7 @@ impl Gates {
             lock_file: self.lock_file.unwrap_or(usual.lock_file),
             binary: self.binary.unwrap_or(usual.binary),
             secret: self.secret.unwrap_or(usual.secret),
+            unjudged: self.unjudged.unwrap_or(usual.unjudged),
             prepare: self.prepare.unwrap_or(usual.prepare),
             plan: self.plan.clone().unwrap_or(usual.plan),
             commit: self.commit.unwrap_or(usual.commit),

@@ -160,6 +160,8 @@ words! {
         Fail = "fail",
         /// Not looked at.
         NotChecked = "not_checked",
+        /// Looked at, and only a person can tell.
+        Abstain = "abstain",
     }
     /// The only method there is.
     #[derive(Default, JsonSchema)]
@@ -221,6 +223,17 @@ words! {
         InfoPrioritization = "info_prioritization",
         /// What was sent back.
         UxReopen = "ux_reopen",
+    }
+}
+
+impl EvidenceResult {
+    /// Whether the criterion does not hold, as far as QA saw. What only a person can tell is left to one.
+    #[must_use]
+    pub const fn is_negative(self) -> bool {
+        match self {
+            Self::Fail | Self::NotChecked => true,
+            Self::Pass | Self::Abstain => false,
+        }
     }
 }
 

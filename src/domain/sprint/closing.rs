@@ -22,6 +22,8 @@ pub struct SprintClosing {
     /// One line about that.
     #[serde(rename = "closeout_message")]
     pub message: String,
+    /// The requirements that no delivered todo serves, each as `R-1: its words`.
+    pub unmet_requirements: Vec<String>,
     /// What lay uncommitted in the project's checkout at its end. The team works in worktrees of its own, so
     /// that this is people's; nobody commits it but they.
     pub uncommitted_paths: Vec<String>,

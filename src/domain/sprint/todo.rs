@@ -106,6 +106,9 @@ pub struct Todo {
     /// When it counts as done.
     #[serde(default)]
     pub acceptance_criteria: Vec<String>,
+    /// The requirements that its item says it serves.
+    #[serde(default)]
+    pub requirements: Vec<String>,
     /// The request that does it; none while it is queued.
     #[serde(default, with = "blank_is_none")]
     pub request_id: Option<RequestId>,
@@ -171,6 +174,7 @@ impl Todo {
             owner_role: Role::Planner,
             status: TodoStatus::Queued,
             acceptance_criteria: Vec::new(),
+            requirements: Vec::new(),
             request_id: None,
             artifacts: Vec::new(),
             undeclared_paths: Vec::new(),

@@ -239,7 +239,7 @@ fn judge_verdict(
                 }
                 let result = word(row.get("result"));
                 if row.contains_key("result")
-                    && !matches!(result.as_str(), "pass" | "fail" | "not_checked")
+                    && !matches!(result.as_str(), "pass" | "fail" | "not_checked" | "abstain")
                 {
                     issues.push(ContractIssue::InvalidEvidenceResult(result));
                 }

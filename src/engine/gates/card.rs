@@ -210,6 +210,7 @@ pub fn by_guard(findings: &[GuardFinding]) -> Value {
             | Guard::Restored
             | Guard::LockFile
             | Guard::Binary => format!("{path} ({detail})"),
+            Guard::Unjudged => format!("{path}: {detail}"),
         };
         all.entry(*guard).or_default().push(what);
     }

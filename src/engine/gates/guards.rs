@@ -10,6 +10,7 @@ use crate::domain::gate::Stance;
 use crate::domain::guard::{ContentFact, Guard, GuardFinding};
 use crate::domain::policy::GateTable;
 use crate::domain::request::Request;
+use crate::domain::result::EvidenceResult;
 use crate::engine::turn::Turn;
 
 /// Folders that agents, checks or the repository's own machinery run by.
@@ -80,6 +81,9 @@ const LOCK_FILES: [(&str, &str); 14] = [
     ("flake.lock", "flake.nix"),
 ];
 
+/// The most of QA's words about a criterion, in characters.
+const EVIDENCE: usize = 200;
+
 /// What the guards find in a request's change, without what is allowed or a person has accepted.
 pub(in crate::engine) fn open_findings(turn: &Turn<'_>, request: &Request) -> Vec<GuardFinding> {
     let Some(candidate) = &request.work.candidate else { return Vec::new() };
@@ -134,6 +138,12 @@ fn findings(
             | ContentFact::Restored { .. }
             | ContentFact::Dependency { .. }
             | ContentFact::Binary { .. } => {}
+        }
+    }
+    let verdict = request.work.result.as_ref().and_then(|it| it.proposals.qa_validation.as_ref());
+    for row in verdict.iter().flat_map(|verdict| &verdict.evidence_matrix) {
+        if row.result == EvidenceResult::Abstain {
+            add(Guard::Unjudged, &row.criterion, row.evidence.chars().take(EVIDENCE).collect());
         }
     }
     all

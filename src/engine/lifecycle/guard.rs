@@ -7,7 +7,7 @@ use super::outcome::close_in_planning;
 use super::report::{DocumentRule, StepReport};
 use super::surfaces::{AFTER_QA_REOPEN, is_planner_document};
 use crate::domain::lifecycle::{Lifecycle, Phase, ReopenCategory, Step, StepKind, counter};
-use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus, RoleResult};
+use crate::domain::result::{QaDecision, ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::workflow::{Outcome, PhaseStatus, Transition, WorkflowState};
 use crate::engine::contract::numbered::{RowFaults, row_faults};
@@ -132,7 +132,7 @@ impl StepReportContext<'_> {
         let verdict = report.qa_validation.as_ref();
         let decision = verdict.map(|verdict| verdict.decision);
         let evidence_fails = verdict.is_some_and(|verdict| {
-            verdict.evidence_matrix.iter().any(|row| row.result != EvidenceResult::Pass)
+            verdict.evidence_matrix.iter().any(|row| row.result.is_negative())
         });
         let reopens = transition.outcome == Some(Outcome::Reopen);
         let rejects = matches!(decision, Some(QaDecision::Fail | QaDecision::Blocked));

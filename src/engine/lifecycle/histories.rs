@@ -97,7 +97,7 @@ fn passes(report: &StepReport) -> bool {
         && verdict.is_some_and(|verdict| {
             verdict.decision == QaDecision::Pass
                 && !verdict.evidence_matrix.is_empty()
-                && verdict.evidence_matrix.iter().all(|row| row.result == EvidenceResult::Pass)
+                && !verdict.evidence_matrix.iter().any(|row| row.result.is_negative())
         })
 }
 

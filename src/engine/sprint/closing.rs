@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, position, say};
+use super::{closeout, coverage, position, say};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{BacklogId, SprintId};
@@ -267,7 +267,10 @@ pub(super) fn end(
     unplan(turn, id);
     let now = turn.now;
     let message = crate::engine::say::cut(message, 600);
+    let plans = turn.before().plans.values().map(|it| &it.plan);
+    let unmet = turn.sprint(id).map(|sprint| coverage::unmet(sprint, plans)).unwrap_or_default();
     let Some(sprint) = turn.edit_sprint(id) else { return };
+    sprint.closing.unmet_requirements = unmet;
     sprint.status = status;
     sprint.closing.status = Some(closeout);
     sprint.closing.message = message;

@@ -15,6 +15,7 @@ pub(super) use queue::is_held;
 
 mod advance;
 mod closing;
+mod coverage;
 mod duties;
 mod effects;
 mod follow;

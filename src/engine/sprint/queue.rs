@@ -184,6 +184,7 @@ fn refreshed(
             todo.title.clone_from(&item.title);
             todo.milestone_title.clone_from(&sprint.milestone_title);
             todo.acceptance_criteria.clone_from(&item.acceptance_criteria);
+            todo.requirements = item.origin.texts("requirement_refs");
         }
     }
     // A todo that failed stands for the item that carries it on, until a todo is made of that.

@@ -296,6 +296,7 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
         "seconds": seconds,
         "blocked": blocked,
         "carried": carried,
+        "unmet": sprint.closing.unmet_requirements,
         "uncommitted_paths": sprint.closing.uncommitted_paths.iter().take(10).collect::<Vec<_>>(),
     });
     let channel = NamedChannel::Report;

@@ -1,0 +1,87 @@
+//! Which requirements of a sprint no delivered todo serves.
+
+use std::collections::BTreeSet;
+
+use crate::domain::plan::Plan;
+use crate::domain::sprint::{Sprint, Todo};
+use crate::engine::contract::numbered::{self, REQUIREMENT};
+use crate::engine::say;
+
+/// The longest text of a requirement that is quoted, in characters.
+const TEXT: usize = 200;
+
+/// Those that no delivered todo serves, each as `R-1: its words`: of what the sprint was begun with, or else of the plans
+/// that its todos come from.
+pub(super) fn unmet<'p>(
+    sprint: &Sprint,
+    plans: impl Iterator<Item = &'p Plan> + Clone,
+) -> Vec<String> {
+    let todos = &sprint.work.todos;
+    let delivered = todos.iter().filter(|todo| todo.status.is_success());
+    let of = |todo: &'_ Todo| todo.requirements.clone();
+    let met: BTreeSet<String> = delivered.flat_map(of).collect();
+    let known = &sprint.kickoff.requirements;
+    if !known.is_empty() {
+        let met: BTreeSet<usize> =
+            met.iter().filter_map(|said| numbered::find(known, REQUIREMENT, said)).collect();
+        let open = known.iter().enumerate().filter(|(index, _)| !met.contains(index));
+        let line = |(index, text): (usize, &String)| {
+            format!("{}: {}", numbered::name(REQUIREMENT, index), say::cut(text, TEXT))
+        };
+        return open.map(line).collect();
+    }
+    let named: BTreeSet<String> = todos.iter().flat_map(of).collect();
+    let line = |id: &String| {
+        let mut known = plans.clone().flat_map(|plan| &plan.requirements);
+        let found = known.find(|it| it.id.as_str() == id);
+        match found {
+            Some(found) => format!("{id}: {}", say::cut(&found.text, TEXT)),
+            None => id.clone(),
+        }
+    };
+    named.difference(&met).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{RequirementId, SprintId, TodoId};
+    use crate::domain::language::Language;
+    use crate::domain::plan::Requirement;
+    use crate::domain::sprint::{Kickoff, TodoStatus, Trigger};
+    use crate::domain::time::Timestamp;
+
+    fn sprint(requirements: &[&str], todos: &[(TodoStatus, &str)]) -> Sprint {
+        let id = SprintId::parse("261125-Sprint-09:00").unwrap();
+        let mut sprint = Sprint::new(id, Trigger::ManualStart, Kickoff::default(), Language::En);
+        sprint.kickoff.requirements = requirements.iter().map(|it| (*it).to_owned()).collect();
+        for (number, (status, requirement)) in todos.iter().enumerate() {
+            let id = TodoId::parse(&format!("todo-{number}")).unwrap();
+            let mut todo = Todo::new(id, "t", Timestamp::from_millis(0));
+            todo.status = *status;
+            todo.requirements = vec![(*requirement).to_owned()];
+            sprint.work.todos.push(todo);
+        }
+        sprint
+    }
+
+    #[test]
+    fn what_only_an_undelivered_todo_serves_is_not_met() {
+        let todos = [
+            (TodoStatus::Committed, "R-1"),
+            (TodoStatus::Blocked, "fast"),
+            (TodoStatus::Failed, "R-1"),
+        ];
+        let begun = sprint(&["small", "fast", "free"], &todos);
+        assert_eq!(unmet(&begun, std::iter::empty()), ["R-2: fast", "R-3: free"]);
+        let requirement = Requirement {
+            id: RequirementId::parse("fast").unwrap(),
+            text: "within a second".to_owned(),
+            when: Default::default(),
+        };
+        let plan = Plan { requirements: vec![requirement], ..Plan::default() };
+        let planned = sprint(&[], &todos);
+        assert_eq!(unmet(&planned, [&plan].into_iter()), ["fast: within a second"]);
+        assert!(unmet(&sprint(&[], &[]), std::iter::empty()).is_empty());
+    }
+}
