@@ -1,11 +1,11 @@
 //! `teams board`: the sprint's todos by what they wait for, and the queue to the branch.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::output::is_read;
 use super::plain::plain;
 use super::{Failure, Global, records, say};
 use crate::assets::catalog::Catalog;
@@ -16,8 +16,6 @@ use crate::platform::clock;
 
 /// How often `--watch` looks.
 const PACE: Duration = Duration::from_secs(1);
-/// Clears the screen, and goes to its upper left.
-const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -38,24 +36,17 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         say(serde_json::to_string_pretty(&values).unwrap_or_default());
         return Ok(());
     }
-    let is_screen = std::io::stdout().is_terminal();
-    let show = |text: &str| {
-        say(if is_screen && args.watch { format!("{CLEAR}{text}") } else { format!("{text}\n") })
-    };
-    if !args.watch {
-        say(text);
-        return Ok(());
-    }
-    show(&text);
+    say(&text);
     let mut shown = text;
-    loop {
+    while args.watch && is_read() {
         std::thread::sleep(PACE);
         let (_, text) = look(&root)?;
         if text != shown {
-            show(&text);
+            say(format_args!("\n{text}"));
             shown = text;
         }
     }
+    Ok(())
 }
 
 fn look(root: &Path) -> Result<(Value, String), Failure> {

@@ -47,6 +47,11 @@ fn note(error: io::Error) {
     NOT_WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
 }
 
+/// Whether standard output still takes what is said.
+pub(super) fn is_read() -> bool {
+    NOT_WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+}
+
 /// Whether everything that was said was taken. A reader that has read enough and closed its end is no
 /// failure.
 ///

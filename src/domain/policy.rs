@@ -15,7 +15,7 @@ use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
 use crate::domain::role::Role;
-use crate::domain::routes::Routes;
+use crate::domain::routes::{LaneChoice, Routes};
 
 /// What a person may do. Later ones include earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -234,6 +234,14 @@ const fn one_mebibyte() -> u32 {
 }
 
 impl GateTable {
+    /// What is settled about the plan of a request: by the stricter of what the rules and the orchestrator take it for.
+    #[must_use]
+    pub fn of_plan(&self, lane: Option<LaneChoice>) -> Stance {
+        let read = lane.map(|lane| [lane.by_rules, lane.by_orchestrator]).unwrap_or_default();
+        let known = read.iter().flatten().map(|intent| self.plan.of(Some(*intent)));
+        known.min_by_key(|stance| stance.strictness()).unwrap_or_else(|| self.plan.of(None))
+    }
+
     /// What is settled about what a guard finds.
     #[must_use]
     pub const fn of_guard(&self, guard: Guard) -> Stance {

@@ -26,6 +26,7 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
     let Some(request) = turn.edit(id) else { return };
     if request.work.candidate.as_ref().is_none_or(|old| old.commit != candidate.commit) {
         request.work.accepted.clear();
+        request.work.unjudged.clear();
     }
     request.work.candidate = Some(candidate);
     request.work.conflict = None;

@@ -7,9 +7,10 @@ use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
+use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::intent::Intent;
-use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName, counter};
+use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
 use crate::domain::outgoing::LaneMenu;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
@@ -61,6 +62,10 @@ pub(super) fn begin(
         let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
         choose(&turn.policy.routes, intent::read(text).intent, said)
     });
+    // Where a plan is asked about, there has to be one.
+    let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow;
+    let lane = if asks { choice.lane.max(Lane::Standard) } else { choice.lane };
+    let choice = LaneChoice { lane, ..choice };
     let state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
     let left_out = turn.policy.routes.left_out(choice.lane, lifecycle);
@@ -156,7 +161,7 @@ pub(super) fn ahead(turn: &Turn<'_>, request: &Request) -> Value {
         |step: &Step| matches!(place_of(&lifecycle, &state, step.name, false), "current" | "ahead");
     let steps = lifecycle.steps().filter(is_role).filter(|step| first(step) && open(step));
     let turns = steps.count();
-    let (cost, had) = (request.work.usage.cost_usd, state.counter(counter::TURNS).used);
+    let (cost, had) = (request.work.usage.cost_usd, request.work.spent.turns);
     let each = if had > 0 { cost / f64::from(had) } else { 0.0 };
     let ahead = each * f64::from(u32::try_from(turns).unwrap_or(u32::MAX));
     let cost = (ahead > 0.0).then(|| json!({ "usd": format!("{ahead:.2}") }));

@@ -28,7 +28,8 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
     }
     match decision {
         WorkflowDecision::Next { role, step, notes, .. } => {
-            if from == Some(StepKind::Plan) && plan::holds(turn, id, step) {
+            let planned = matches!(from, Some(StepKind::Plan | StepKind::Advice));
+            if planned && plan::holds(turn, id, step) {
                 return;
             }
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");

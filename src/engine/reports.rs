@@ -19,6 +19,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS};
+use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
@@ -26,7 +27,7 @@ use crate::domain::outgoing::Voice;
 use crate::domain::request::{
     EventKind, ReplyRoute, Request, RequestStatus, RoutingContext, SelectionSource,
 };
-use crate::domain::result::{ResultStatus, RoleResult};
+use crate::domain::result::{EvidenceResult, ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
 use crate::domain::run::{RunOutcome, RunReport};
@@ -78,6 +79,9 @@ fn stale(turn: &Turn<'_>, envelope: &Envelope) -> Option<&'static str> {
     }
     if envelope.step.is_some() && envelope.step != handoff::step_of(request) {
         return Some("the request is at another step");
+    }
+    if request.work.gate_id.is_some() {
+        return Some("the request waits for a person's decision");
     }
     None
 }
@@ -247,6 +251,7 @@ fn step_result(
     let criteria = criteria_of(turn, request);
     claims::hold_against(turn, id, report, result);
     keep_criteria(turn, id, result);
+    keep_unjudged(turn, id, result);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
@@ -284,6 +289,22 @@ fn step_result(
         if let Some(blocked) = turn.edit(id).and_then(|request| request.blocked.as_mut()) {
             blocked.required_inputs = inputs;
         }
+    }
+}
+
+/// What QA leaves to a person is asked about before the change lands, whoever has it until then.
+fn keep_unjudged(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    let Some(verdict) = &result.proposals.qa_validation else { return };
+    let abstains =
+        verdict.evidence_matrix.iter().filter(|row| row.result == EvidenceResult::Abstain);
+    let left = abstains.map(|row| GuardFinding {
+        guard: Guard::Unjudged,
+        path: row.criterion.clone(),
+        detail: say::cut(&row.evidence, 200),
+    });
+    let left: Vec<GuardFinding> = left.collect();
+    if let Some(request) = turn.edit(id).filter(|request| request.work.unjudged != left) {
+        request.work.unjudged = left;
     }
 }
 

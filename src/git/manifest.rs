@@ -1,24 +1,55 @@
-//! Files by which a project names its dependencies: which ones a text of such a file names.
+//! Files by which a project names its dependencies: which ones a text of such a file names, and where from where that is
+//! not its usual registry.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Names of dependencies.
+/// Dependencies by their names; one with a source of its own as `name (source)`.
 pub(super) type Names = BTreeSet<String>;
 
-/// The dependencies that a file of this name names with this text; `None` where the file is no manifest, or does not
-/// read as one.
+/// What stands for all that a manifest names which does not read as one.
+const UNREADABLE: &str = "what cannot be read";
+
+const MANIFESTS: [&str; 10] = [
+    "Cargo.toml",
+    "Pipfile",
+    "pyproject.toml",
+    "package.json",
+    "composer.json",
+    "go.mod",
+    "Gemfile",
+    "build.gradle",
+    "build.gradle.kts",
+    "pom.xml",
+];
+
+/// The dependencies that a file of this name names with this text; `None` where the file is no manifest.
 pub(super) fn dependencies(file: &str, text: &str) -> Option<Names> {
+    let is_requirements = file.starts_with("requirements") && file.ends_with(".txt");
+    let is_manifest = MANIFESTS.contains(&file) || is_requirements;
+    let text = text.trim_start_matches('\u{feff}');
+    is_manifest.then(|| read(file, text).unwrap_or_else(|| [UNREADABLE.to_owned()].into()))
+}
+
+fn read(file: &str, text: &str) -> Option<Names> {
     match file {
-        "Cargo.toml" => {
-            tables(text, |path| path.last().is_some_and(|name| name.ends_with("dependencies")))
-        }
+        "Cargo.toml" => tables(text, |path| {
+            matches!(path, ["patch", _] | ["replace"])
+                || path.last().is_some_and(|name| name.ends_with("dependencies"))
+        }),
         "Pipfile" => tables(text, |path| matches!(path, ["packages" | "dev-packages"])),
         "pyproject.toml" => pyproject(text),
         "package.json" => json(
             text,
-            &["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"],
+            &[
+                "dependencies",
+                "devDependencies",
+                "peerDependencies",
+                "optionalDependencies",
+                "overrides",
+                "resolutions",
+            ],
         ),
         "composer.json" => json(text, &["require", "require-dev"]),
         "go.mod" => Some(go(text)),
@@ -55,7 +86,7 @@ fn tables(text: &str, is_wanted: impl Fn(&[&str]) -> bool) -> Option<Names> {
             let Some(inner) = value.as_table() else { continue };
             path.push(key);
             if is_wanted(path) {
-                names.extend(inner.keys().cloned());
+                names.extend(inner.iter().map(|(name, value)| from(name, value)));
             } else {
                 walk(inner, path, is_wanted, names);
             }
@@ -66,6 +97,17 @@ fn tables(text: &str, is_wanted: impl Fn(&[&str]) -> bool) -> Option<Names> {
     let mut names = Names::new();
     walk(&table, &mut Vec::new(), &is_wanted, &mut names);
     Some(names)
+}
+
+/// A name with where it comes from, where the TOML says that.
+fn from(name: &str, value: &toml::Value) -> String {
+    let sources = ["git", "path", "url", "file", "registry", "package"];
+    let said =
+        sources.iter().filter_map(|key| Some(format!("{key} {}", value.get(key)?.as_str()?)));
+    match said.collect::<Vec<_>>().join(", ") {
+        said if said.is_empty() => name.to_owned(),
+        said => format!("{name} ({said})"),
+    }
 }
 
 /// PEP 621, PEP 735 and Poetry.
@@ -106,6 +148,13 @@ fn pyproject(text: &str) -> Option<Names> {
 /// The name in a line such as `requests[socks]>=2 ; python_version < "3"`.
 fn requirement(line: &str) -> Option<String> {
     let line = line.trim();
+    if line.contains("://") {
+        let address = line.split_whitespace().find(|word| word.contains("://"))?;
+        return Some(format!(
+            "{} ({address})",
+            line.split([' ', '@', '+']).next().unwrap_or_default()
+        ));
+    }
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let end = line.find(|c| !is_of_name(c)).unwrap_or(line.len());
     let name = &line[..end];
@@ -116,28 +165,39 @@ fn requirement(line: &str) -> Option<String> {
 fn json(text: &str, fields: &[&str]) -> Option<Names> {
     let value: Value = serde_json::from_str(text).ok()?;
     let objects = fields.iter().filter_map(|field| value.get(field)?.as_object());
-    Some(objects.flat_map(|it| it.keys().cloned()).collect())
+    let entry = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(from) if from.contains([':', '/']) => format!("{name} ({from})"),
+        Some(_) | None => name.clone(),
+    };
+    Some(objects.flat_map(|it| it.iter().map(entry)).collect())
 }
 
-/// The modules that `require` names, in a block or on a line.
+/// The modules that `require` names, in a block or on a line, and those that `replace` puts in their place.
 fn go(text: &str) -> Names {
     let mut names = Names::new();
-    let mut in_block = false;
+    let mut block = "";
     for line in text.lines() {
+        let line = line.replace('(', " ( ");
         let mut words = line.split_whitespace();
-        match (in_block, words.next()) {
-            (false, Some("require")) => match words.next() {
-                Some("(") => in_block = true,
-                Some(name) => {
-                    names.insert(name.to_owned());
-                }
-                None => {}
-            },
-            (true, Some(")")) => in_block = false,
-            (true, Some(name)) if !name.starts_with("//") => {
+        let Some(first) = words.next().filter(|word| !word.starts_with("//")) else { continue };
+        let (kind, name) = match (block, first) {
+            ("", "require" | "replace") => (first, words.next()),
+            ("", _) => continue,
+            (_, ")") => {
+                block = "";
+                continue;
+            }
+            (open, name) => (open, Some(name)),
+        };
+        match name {
+            Some("(") => block = if kind == "replace" { "replace" } else { "require" },
+            Some(name) if kind == "replace" => {
+                names.insert(format!("{name} ({})", words.collect::<Vec<_>>().join(" ")));
+            }
+            Some(name) => {
                 names.insert(name.to_owned());
             }
-            (true | false, _) => {}
+            None => {}
         }
     }
     names
@@ -217,6 +277,22 @@ mod tests {
             "module x\n\nrequire github.com/a/b v1.0.0\n\nrequire (\n\t// why\n\tgolang.org/x/c v0.1.0 // indirect\n)\n",
             &["github.com/a/b", "golang.org/x/c"],
         );
+        names(
+            "go.mod",
+            "require(\n\ta.b/c v1\n)\nreplace a.b/c => ../c\n",
+            &["a.b/c", "a.b/c (=> ../c)"],
+        );
+        names(
+            "Cargo.toml",
+            "[dependencies]\na = {git = \"https://x\"}\n[patch.crates-io]\nb = {path = \"../b\"}\n",
+            &["a (git https://x)", "b (path ../b)"],
+        );
+        names("requirements.txt", "pip @ https://x/pip.whl\n", &["pip (https://x/pip.whl)"]);
+        names(
+            "package.json",
+            "\u{feff}{\"overrides\": {\"a\": \"file:../a\"}}",
+            &["a (file:../a)"],
+        );
         names("Gemfile", "source \"https://x\"\ngem 'rails', '~> 7'\n", &["rails"]);
         names(
             "build.gradle.kts",
@@ -232,9 +308,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest_names_nothing() {
+    fn what_does_not_read_is_no_manifest_without_dependencies() {
         assert_eq!(dependencies("main.rs", "gem 'x'"), None);
-        assert_eq!(dependencies("Cargo.toml", "[dependencies"), None);
+        names("Cargo.toml", "[dependencies", &[UNREADABLE]);
         assert_eq!(dependencies("package.json", "[]"), Some(Names::new()));
     }
 }

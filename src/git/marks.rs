@@ -2,9 +2,8 @@
 //! secrets.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use git2::{Delta, Diff, DiffFile, DiffLineType, Oid, Repository, Tree};
+use git2::{Delta, Diff, DiffDelta, DiffFile, DiffLineType, Oid, Repository};
 
 use super::{CommitId, Project, Result, content, manifest};
 use crate::domain::evidence::Candidate;
@@ -12,9 +11,9 @@ use crate::domain::guard::{ContentFact, ContentMark};
 use crate::platform::redact;
 
 /// Commits of the branch that are looked at for a file that was deleted.
-const DEPTH: usize = 500;
+const DEPTH: usize = 200;
 /// A binary file below this is nobody's concern, in bytes.
-const SMALL: usize = 16 * 1024;
+const SMALL: usize = 1_024;
 
 /// Everything that is worth a person's look in a candidate, in the order of its paths.
 pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<ContentMark>> {
@@ -23,36 +22,44 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     let commit: CommitId = candidate.commit.parse()?;
     let (old, new) =
         (repository.find_commit(base.0)?.tree()?, repository.find_commit(commit.0)?.tree()?);
-    let mut diff = content::diff(&repository, &old, &new)?;
-    diff.find_similar(None)?;
+    let diff = content::diff(&repository, &old, &new)?;
+    // A file that only moved is at another path with the same content.
+    let ids = |is_wanted: fn(Delta) -> bool, of: fn(&DiffDelta<'_>) -> Oid| -> BTreeSet<Oid> {
+        diff.deltas().filter(|delta| is_wanted(delta.status())).map(|delta| of(&delta)).collect()
+    };
+    let came = ids(|status| status == Delta::Added, |delta| delta.new_file().id());
+    let went = ids(|status| status == Delta::Deleted, |delta| delta.old_file().id());
     let mut marks = Vec::new();
     let mut added: Vec<String> = Vec::new();
     for delta in diff.deltas() {
+        let (before, now) = (delta.old_file().id(), delta.new_file().id());
         let Some(path) = path_of(&delta.new_file()).or_else(|| path_of(&delta.old_file())) else {
             continue;
         };
         let mark = |what| ContentMark { path: path.clone(), what };
         if delta.status() == Delta::Deleted {
-            marks.push(mark(ContentFact::Gone));
+            if !came.contains(&before) {
+                marks.push(mark(ContentFact::Gone));
+            }
             continue;
         }
         if delta.status() == Delta::Added {
             added.push(path.clone());
         }
-        let Ok(blob) = repository.find_blob(delta.new_file().id()) else { continue };
+        let Ok(blob) = repository.find_blob(now) else { continue };
         if blob.is_binary() {
-            if blob.size() >= SMALL {
+            if blob.size() >= SMALL && now != before && !went.contains(&now) {
                 marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
             }
             continue;
         }
-        let before = text(&repository, delta.old_file().id());
+        let before = text(&repository, before);
         for name in new_dependencies(&path, before.as_deref(), blob.content()) {
             marks.push(mark(ContentFact::Dependency { name }));
         }
     }
-    marks.extend(restored(&repository, base.0, added)?);
-    marks.extend(secrets(&diff)?);
+    marks.extend(restored(&repository, base.0, added));
+    marks.extend(secrets(&diff, &went)?);
     marks.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(marks)
 }
@@ -73,39 +80,31 @@ fn new_dependencies(path: &str, before: Option<&str>, now: &[u8]) -> Vec<String>
     now.unwrap_or_default().difference(&before).cloned().collect()
 }
 
-/// Those of the added paths that the branch had before and deleted.
-fn restored(
-    repository: &Repository,
-    base: Oid,
-    mut added: Vec<String>,
-) -> Result<Vec<ContentMark>> {
+/// Those of the added paths that the branch had before and deleted, as far back as its history lies here.
+fn restored(repository: &Repository, base: Oid, mut added: Vec<String>) -> Vec<ContentMark> {
     let mut marks = Vec::new();
-    let mut commit = repository.find_commit(base)?;
+    let mut commit = repository.find_commit(base);
     for _ in 0..DEPTH {
         if added.is_empty() {
             break;
         }
-        let Ok(parent) = commit.parent(0) else { break };
-        let tree = parent.tree()?;
-        added.retain(|path| {
-            let was_there = has(&tree, path);
-            if was_there {
-                let what = ContentFact::Restored { commit: commit.id().to_string() };
-                marks.push(ContentMark { path: path.clone(), what });
-            }
-            !was_there
-        });
-        commit = parent;
+        let Ok(now) = commit else { break };
+        let Ok(parent) = now.parent(0) else { break };
+        let (Ok(before), Ok(after)) = (parent.tree(), now.tree()) else { break };
+        let Ok(diff) = content::diff_of(repository, &before, &after, &added) else { break };
+        for delta in diff.deltas().filter(|delta| delta.status() == Delta::Deleted) {
+            let Some(path) = path_of(&delta.old_file()) else { continue };
+            added.retain(|one| *one != path);
+            let what = ContentFact::Restored { commit: now.id().to_string() };
+            marks.push(ContentMark { path, what });
+        }
+        commit = Ok(parent);
     }
-    Ok(marks)
+    marks
 }
 
-fn has(tree: &Tree<'_>, path: &str) -> bool {
-    tree.get_path(Path::new(path)).is_ok()
-}
-
-/// The first added line of each file that looks like a secret.
-fn secrets(diff: &Diff<'_>) -> Result<Vec<ContentMark>> {
+/// The first added line of each file that did not only move that looks like a secret.
+fn secrets(diff: &Diff<'_>, moved: &BTreeSet<Oid>) -> Result<Vec<ContentMark>> {
     let mut marks = Vec::new();
     let mut seen = BTreeSet::new();
     diff.foreach(
@@ -113,7 +112,8 @@ fn secrets(diff: &Diff<'_>) -> Result<Vec<ContentMark>> {
         None,
         None,
         Some(&mut |delta, _, line| {
-            let added = line.origin_value() == DiffLineType::Addition;
+            let is_new = !moved.contains(&delta.new_file().id());
+            let added = line.origin_value() == DiffLineType::Addition && is_new;
             let Some(path) = path_of(&delta.new_file()).filter(|_| added) else { return true };
             let words = String::from_utf8_lossy(line.content());
             if redact::redact(&words) != words && seen.insert(path.clone()) {

@@ -29,7 +29,7 @@ pub struct RequestWork {
     /// The acceptance criteria of its own plan; those of an item stand in the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<String>,
-    /// The digest of the plan that a person, or the configuration, has let through.
+    /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// How the checks stood at its base before a role had it; none where nobody looked.
@@ -37,6 +37,9 @@ pub struct RequestWork {
     pub base: Option<BaseStanding>,
     /// The commit on `teams/<id>` with the work so far.
     pub candidate: Option<Candidate>,
+    /// The criteria of the candidate that QA left to a person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unjudged: Vec<GuardFinding>,
     /// What a person has accepted of what guards found in the candidate. It counts while the work stays the same,
     /// wherever it is moved to.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -10,7 +10,6 @@ use crate::domain::gate::Stance;
 use crate::domain::guard::{ContentFact, Guard, GuardFinding};
 use crate::domain::policy::GateTable;
 use crate::domain::request::Request;
-use crate::domain::result::EvidenceResult;
 use crate::engine::turn::Turn;
 
 /// Folders that agents, checks or the repository's own machinery run by.
@@ -81,17 +80,21 @@ const LOCK_FILES: [(&str, &str); 14] = [
     ("flake.lock", "flake.nix"),
 ];
 
-/// The most of QA's words about a criterion, in characters.
-const EVIDENCE: usize = 200;
-
 /// What the guards find in a request's change, without what is allowed or a person has accepted.
 pub(in crate::engine) fn open_findings(turn: &Turn<'_>, request: &Request) -> Vec<GuardFinding> {
     let Some(candidate) = &request.work.candidate else { return Vec::new() };
     let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
     let mut all = findings(&turn.policy.gates, request, item, candidate);
+    let accepted: BTreeSet<_> = request.work.accepted.iter().map(known_by).collect();
     let is_allowed = |it: &GuardFinding| turn.policy.gates.of_guard(it.guard) == Stance::Allow;
-    all.retain(|finding| !is_allowed(finding) && !request.work.accepted.contains(finding));
+    all.retain(|finding| !is_allowed(finding) && !accepted.contains(&known_by(finding)));
     all
+}
+
+/// What an acceptance counts for. The line of a secret moves with what is above it.
+fn known_by(finding: &GuardFinding) -> (Guard, &str, &str) {
+    let detail = if finding.guard == Guard::Secret { "" } else { finding.detail.as_str() };
+    (finding.guard, finding.path.as_str(), detail)
 }
 
 fn findings(
@@ -127,7 +130,7 @@ fn findings(
             ContentFact::Restored { commit } if !spoken.names_file(path) => {
                 add(Guard::Restored, path, commit.chars().take(10).collect());
             }
-            ContentFact::Dependency { name } if !spoken.names(name) => {
+            ContentFact::Dependency { name } if !spoken.names_dependency(name) => {
                 add(Guard::Dependency, path, name.clone());
             }
             ContentFact::Binary { bytes } if *bytes > u64::from(table.binary_kb) * 1_024 => {
@@ -140,16 +143,11 @@ fn findings(
             | ContentFact::Binary { .. } => {}
         }
     }
-    let verdict = request.work.result.as_ref().and_then(|it| it.proposals.qa_validation.as_ref());
-    for row in verdict.iter().flat_map(|verdict| &verdict.evidence_matrix) {
-        if row.result == EvidenceResult::Abstain {
-            add(Guard::Unjudged, &row.criterion, row.evidence.chars().take(EVIDENCE).collect());
-        }
-    }
+    all.extend(request.work.unjudged.iter().cloned());
     all
 }
 
-/// The paths of a commit that change what agents or checks run by (`spec/field.md` 5).
+/// The first path of a commit that changes what agents or checks run by (`spec/field.md` 5).
 pub(in crate::engine) fn machinery<'a>(
     table: &GateTable,
     candidate: &'a Candidate,
@@ -217,31 +215,47 @@ fn globs(globs: &[String]) -> GlobSet {
     set.build().unwrap_or_default()
 }
 
-/// What was said that the change is to do: by whoever asked, and by the item. Words, and the paths that the item names
-/// one by one.
-struct Spoken(BTreeSet<String>);
+/// What was said that the change is to do: by people, and by the item with the paths that it names.
+struct Spoken(String);
 
 impl Spoken {
     fn of(request: &Request, item: Option<&BacklogItem>) -> Spoken {
         let mut texts = vec![request.scope.as_str(), request.body.as_str()];
+        texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
         if let Some(item) = item {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
             texts.extend(item.acceptance_criteria.iter().map(String::as_str));
             texts.extend(item.allowed_paths.iter().map(String::as_str));
         }
-        let words = texts.into_iter().flat_map(str::split_whitespace).flat_map(|word| {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '@'));
-            [word, file_name(word)].map(str::to_lowercase)
-        });
-        Spoken(words.collect())
+        Spoken(texts.join("\n").to_lowercase().replace('_', "-"))
     }
 
+    /// Whether the name stands there by itself, not as a part of another path. What follows it in another script, as
+    /// Korean particles do, is no part of it.
     fn names(&self, name: &str) -> bool {
-        self.0.contains(&name.to_lowercase())
+        let name = name.to_lowercase().replace('_', "-");
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '/' | '@');
+        self.0.match_indices(&name).any(|(at, _)| {
+            let (before, after) = (&self.0[..at], &self.0[at + name.len()..]);
+            let mut next = after.chars();
+            let goes_on = match next.next() {
+                // A full stop ends a sentence, and a point goes on.
+                Some('.') => next.next().is_some_and(is_of_path),
+                Some(next) => is_of_path(next),
+                None => false,
+            };
+            let begins = before.strip_suffix("./").unwrap_or(before).chars().next_back();
+            !goes_on && !begins.is_some_and(|c| is_of_path(c) || c == '.')
+        })
     }
 
     fn names_file(&self, path: &str) -> bool {
         self.names(path) || self.names(file_name(path))
+    }
+
+    /// Whether a dependency was named. One with a source of its own (`name (git …)`) is asked about all the same.
+    fn names_dependency(&self, entry: &str) -> bool {
+        !entry.contains(' ') && self.names(entry)
     }
 }
 
@@ -339,6 +353,14 @@ mod tests {
         assert_eq!(guards("tidy up", Some(&named)), all[1..]);
         let wide = BacklogItem { allowed_paths: vec!["src/**".to_owned()], ..item() };
         assert_eq!(guards("tidy up", Some(&wide)), all, "leave to edit is none to delete");
+        assert_eq!(guards("fix lib/old.rs and old.rs.bak", None), all, "those are others");
+        assert_eq!(guards("`old.rs`를 지우고 back.rs를 되살려 줘", None), all[2..]);
+        let hidden = change_of_hidden();
+        assert_eq!(found("remove .env.", None, &hidden), []);
+    }
+
+    fn change_of_hidden() -> Candidate {
+        change(&[], &[(".env", ContentFact::Gone)])
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub(super) fn digest_of(request: &Request) -> String {
         digest.update(criterion);
         digest.update([0]);
     }
+    if let Some(result) = &request.work.result {
+        digest.update(serde_json::to_vec(&result.proposals).unwrap_or_default());
+        digest.update(result.artifacts.join("\0"));
+    }
     digest.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -37,12 +41,11 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
     if plans_on || request.todo_id.is_some() || request.duty().is_some() {
         return false;
     }
-    let intent = request.route.lane.and_then(|lane| lane.by_orchestrator.or(lane.by_rules));
     let digest = digest_of(request);
     if request.work.plan.as_ref() == Some(&digest) {
         return false;
     }
-    match turn.policy.gates.plan.of(intent) {
+    match turn.policy.gates.of_plan(request.route.lane) {
         Stance::Allow => return false,
         Stance::Refuse => declined(turn, id),
         Stance::Ask => card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new()),

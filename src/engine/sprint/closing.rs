@@ -267,8 +267,12 @@ pub(super) fn end(
     unplan(turn, id);
     let now = turn.now;
     let message = crate::engine::say::cut(message, 600);
-    let plans = turn.before().plans.values().map(|it| &it.plan);
-    let unmet = turn.sprint(id).map(|sprint| coverage::unmet(sprint, plans)).unwrap_or_default();
+    let unmet = turn.sprint(id).map(|sprint| {
+        let plans = turn.before().plans.values().map(|it| &it.plan);
+        let mine = plans.filter(|plan| plan.title == sprint.milestone_title);
+        coverage::unmet(sprint, mine)
+    });
+    let unmet = unmet.unwrap_or_default();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.closing.unmet_requirements = unmet;
     sprint.status = status;

@@ -11,7 +11,7 @@ use crate::engine::say;
 const TEXT: usize = 200;
 
 /// Those that no delivered todo serves, each as `R-1: its words`: of what the sprint was begun with, or else of the plans
-/// that its todos come from.
+/// that its todos come from, as far as a todo names them.
 pub(super) fn unmet<'p>(
     sprint: &Sprint,
     plans: impl Iterator<Item = &'p Plan> + Clone,
@@ -20,6 +20,10 @@ pub(super) fn unmet<'p>(
     let delivered = todos.iter().filter(|todo| todo.status.is_success());
     let of = |todo: &'_ Todo| todo.requirements.clone();
     let met: BTreeSet<String> = delivered.flat_map(of).collect();
+    // Todos of an older build do not say what they serve.
+    if met.is_empty() && todos.iter().any(|todo| todo.status.is_success()) {
+        return Vec::new();
+    }
     let known = &sprint.kickoff.requirements;
     if !known.is_empty() {
         let met: BTreeSet<usize> =

@@ -95,6 +95,9 @@ pub(in crate::engine) fn of_todo(
     if todo.status != TodoStatus::Queued {
         return ("why.todo_ended", values(json!({})));
     }
+    if sprint.closing.wrap_up.is_some() {
+        return ("why.todo_ending", values(json!({})));
+    }
     if sprint.status != SprintStatus::Running {
         let status = json!({ "sprint_status": sprint.status, "step": sprint.planning.step });
         return ("why.todo_planning", values(status));
