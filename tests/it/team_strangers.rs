@@ -106,9 +106,9 @@ async fn a_stranger_sees_no_form_no_id_and_no_suggestion() {
     let text = |name: &str, value: &str| json!({"type": 3, "name": name, "value": value});
     let calls = [
         ("sprint", json!([{"type": 1, "name": "start", "options": []}])),
-        ("why", json!([text("request", &request)])),
-        ("why", json!([text("request", "20260324-1a2b3c4d")])),
-        ("why", json!([text("request", "no id at all")])),
+        ("why", json!([text("what", &request)])),
+        ("why", json!([text("what", "20260324-1a2b3c4d")])),
+        ("why", json!([text("what", "no id at all")])),
         ("approve", json!([text("what", &request), text("decision", "approve")])),
         ("approve", json!([text("what", "20260324-1a2b3c4d@1"), text("decision", "approve")])),
         ("request", json!([{"type": 1, "name": "cancel", "options": [text("request", &request)]}])),
@@ -119,7 +119,7 @@ async fn a_stranger_sees_no_form_no_id_and_no_suggestion() {
         let body = json!({"channel": "general", "command": command, "options": options});
         house.guest.ok("POST", "/_local/slash", body).await;
     }
-    let typing = json!([{"type": 3, "name": "request", "value": "", "focused": true}]);
+    let typing = json!([{"type": 3, "name": "what", "value": "", "focused": true}]);
     let body = json!({"channel": "general", "command": "why", "options": typing});
     let typing = house.guest.ok("POST", "/_local/complete", body).await;
     let private = |house: &House| {
