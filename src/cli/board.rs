@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::output::is_read;
+use super::output::{is_read, say_json};
 use super::plain::plain;
 use super::{Failure, Global, records, say};
 use crate::assets::catalog::Catalog;
@@ -33,7 +33,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
     let (values, text) = look(&root)?;
     if args.json {
-        say(serde_json::to_string_pretty(&values).unwrap_or_default());
+        say_json(&values, true);
         return Ok(());
     }
     say(&text);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::plan::graph::Graph;
-use super::{landing, why};
+use super::{landing, standing, why};
 use crate::domain::ids::{RequestId, TodoId};
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -82,7 +82,7 @@ fn queue(state: &State) -> Vec<Value> {
         let commit = request.work.candidate.as_ref().map(|it| it.commit.as_str());
         Some(json!({
             "request_id": id,
-            "title": crate::engine::standing::title(request),
+            "title": standing::title(request),
             "commit": commit,
             "doing": doing(&id),
         }))

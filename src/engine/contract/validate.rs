@@ -9,7 +9,7 @@ use super::numbered::{RowFaults, row_faults};
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
-use crate::domain::result::RoleResult;
+use crate::domain::result::{EvidenceResult, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::word::Word;
 use crate::domain::workflow::{Outcome, Transition};
@@ -238,9 +238,7 @@ fn judge_verdict(
                     issues.push(ContractIssue::EvidenceMissingKeys(keys));
                 }
                 let result = word(row.get("result"));
-                if row.contains_key("result")
-                    && !matches!(result.as_str(), "pass" | "fail" | "not_checked" | "abstain")
-                {
+                if row.contains_key("result") && EvidenceResult::read(&result).is_none() {
                     issues.push(ContractIssue::InvalidEvidenceResult(result));
                 }
             }

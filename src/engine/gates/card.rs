@@ -18,8 +18,9 @@ use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
 use crate::engine::{lanes, say};
 
-pub(in crate::engine) fn digest(command: &[String]) -> String {
-    Sha256::digest(command.join("\0")).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+/// The digest of a list of texts: of the words of a command line, of the parts of a plan.
+pub(in crate::engine) fn digest(parts: &[String]) -> String {
+    Sha256::digest(parts.join("\0")).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(in crate::engine) fn open(

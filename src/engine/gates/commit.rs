@@ -39,9 +39,8 @@ pub(in crate::engine) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId
     let Some(request) = turn.request(id) else {
         return;
     };
-    let findings = guards::open_findings(turn, request);
-    let refuses = |it: &GuardFinding| turn.policy.gates.of_guard(it.guard) == Stance::Refuse;
-    let (refused, _): (Vec<_>, Vec<_>) = findings.into_iter().partition(refuses);
+    let mut refused = guards::open_findings(turn, request);
+    refused.retain(|it| turn.policy.gates.of_guard(it.guard) == Stance::Refuse);
     let summary = request.work.result.as_ref().map(|r| say::whole(&r.summary)).unwrap_or_default();
     let commit = request.work.candidate.as_ref().map(|c| say::short(&c.commit)).unwrap_or_default();
     let values = json!({

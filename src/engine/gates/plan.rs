@@ -1,8 +1,6 @@
 //! The gate of plans: what was planned for a request of a person is built when a person, or the configuration, says
 //! so. Approval is bound to the plan; another plan is asked about anew.
 
-use sha2::{Digest as _, Sha256};
-
 use super::card;
 use crate::domain::block::BlockCode;
 use crate::domain::gate::{GateKind, Stance};
@@ -12,23 +10,16 @@ use crate::domain::request::Request;
 use crate::engine::ending;
 use crate::engine::turn::Turn;
 
-/// What is planned: what is to be done, and what has to hold afterwards.
+/// What is planned: what is to be done, what has to hold afterwards, and all else that the planner proposed.
 pub(super) fn digest_of(request: &Request) -> String {
-    let mut digest = Sha256::new();
-    let summary = request.work.result.as_ref().map(|result| result.summary.as_str());
-    for part in [request.scope.as_str(), summary.unwrap_or_default()] {
-        digest.update(part);
-        digest.update([0]);
-    }
-    for criterion in &request.work.criteria {
-        digest.update(criterion);
-        digest.update([0]);
-    }
+    let mut parts = vec![request.scope.clone()];
+    parts.extend(request.work.criteria.iter().cloned());
     if let Some(result) = &request.work.result {
-        digest.update(serde_json::to_vec(&result.proposals).unwrap_or_default());
-        digest.update(result.artifacts.join("\0"));
+        parts.push(result.summary.clone());
+        parts.push(serde_json::to_string(&result.proposals).unwrap_or_default());
+        parts.extend(result.artifacts.iter().cloned());
     }
-    digest.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+    card::digest(&parts)
 }
 
 /// A plan is settled and `next` would begin: whether a person decides first. Todos of a sprint go by the sprint's plan.
