@@ -5,7 +5,7 @@
 //! played alone: `quota`, or `CodexAcp` for all of one agent.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 use teams::agents::claude::ClaudeSettings;
@@ -197,10 +197,14 @@ fn quota(who: Who, _: usize) -> Value {
     }
 }
 
-/// When the limit of this hour's tests ends, to the minute, in seconds since 1970.
+/// When the limit of these tests ends, to the minute, in seconds since 1970: the same for the model that says
+/// it and for whoever judges what was understood, though a minute ends in between.
 fn resets_at() -> i64 {
-    let now = teams::platform::clock::now().timestamp();
-    now - now % 60 + 2 * 86_400
+    static AT: LazyLock<i64> = LazyLock::new(|| {
+        let now = teams::platform::clock::now().timestamp();
+        now - now % 60 + 2 * 86_400
+    });
+    *AT
 }
 
 struct Agents {
@@ -318,7 +322,7 @@ async fn play(agents: &Agents, row: &Row, who: Who) -> Vec<String> {
         wrong.push(format!("left behind: {left:?}"));
     }
     let name = format!("{} {who:?}", row.name);
-    eprintln!("{name}: {:?}, {requests} requests; {:?}", begun.elapsed(), outcome.outcome);
+    eprintln!("{name}: {:?}, {requests} requests", begun.elapsed());
     wrong.into_iter().map(|it| format!("{name}: {it}: {:?}", outcome.outcome)).collect()
 }
 
