@@ -11,9 +11,23 @@ use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::finding::Finding;
 use crate::domain::ids::{EffectId, OperationId, RequestId, SprintId};
 use crate::domain::preparation::PreparationQuestion;
+use crate::domain::request::Car;
 use crate::domain::role::Role;
 use crate::domain::sprint::{CloseoutStatus, GitBaseline, SprintCommit};
 use crate::domain::time::Timestamp;
+
+/// How often checks are run before their verdict is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proving {
+    /// Red is held against the base and repeated once.
+    #[default]
+    Whole,
+    /// Once: a change before it may be at fault.
+    Once,
+    /// After they were red once: this is the repetition.
+    Again,
+}
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +55,9 @@ pub enum EffectKind {
         request_id: RequestId,
         /// The exact commit.
         commit: String,
+        /// How much is asked of them.
+        #[serde(default)]
+        how: Proving,
     },
     /// Bring the candidate to the project's branch, fast-forward, by compare-and-set.
     Merge {
@@ -48,13 +65,19 @@ pub enum EffectKind {
         request_id: RequestId,
         /// The exact commit.
         commit: String,
+        /// The changes between the branch and this commit, which come to it at once; the first one stands on the branch.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<Car>,
     },
-    /// Put the candidate onto the branch's new head, because the branch moved.
+    /// Put the candidate onto another commit, in the order of the train.
     Rebase {
         /// The request.
         request_id: RequestId,
         /// The commit to move.
         commit: String,
+        /// The change before it; none for the branch's head.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        onto: Option<Car>,
     },
     /// Run a registered action.
     Action {
@@ -134,6 +157,20 @@ impl EffectKind {
             | Self::Publish { .. }
             | Self::Discover { .. } => None,
         }
+    }
+
+    /// The changes that it brings to the branch, in order.
+    #[must_use]
+    pub fn lands(&self) -> Vec<Car> {
+        let Self::Merge { request_id, commit, with } = self else { return Vec::new() };
+        let last = Car { request_id: request_id.clone(), commit: commit.clone() };
+        with.iter().cloned().chain([last]).collect()
+    }
+
+    /// The change in the train that it puts its own onto.
+    #[must_use]
+    pub fn onto(&self) -> Option<Car> {
+        if let Self::Rebase { onto, .. } = self { onto.clone() } else { None }
     }
 
     /// A word for logs and `why`.
@@ -235,6 +272,8 @@ pub enum EffectOutcome {
     ChecksChanged,
     /// The candidate stands on the branch's new head.
     Rebased(Candidate),
+    /// The candidate does not fit onto the change before it, or that has all of it; nothing was touched.
+    Clash,
     /// The branch's new head has all of the candidate already, by another commit.
     AlreadyOnBranch {
         /// Where the branch is.

@@ -98,6 +98,32 @@ impl Default for Limits {
     }
 }
 
+/// Which commits of a train are proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prove {
+    /// Every one, at its own tree.
+    #[default]
+    Each,
+    /// The last one; those before it are proven through it.
+    Tip,
+}
+
+/// How changes come to the branch that are ready at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainPolicy {
+    /// Which commits are proven.
+    pub prove: Prove,
+    /// Changes that are composed one on the other at most.
+    pub batch: usize,
+}
+
+impl Default for TrainPolicy {
+    fn default() -> Self {
+        Self { prove: Prove::default(), batch: 8 }
+    }
+}
+
 /// How sprints begin, run and end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SprintPolicy {
@@ -350,6 +376,8 @@ pub struct Policy {
     pub lifecycle: Arc<Lifecycle>,
     /// Which of its steps a request takes.
     pub routes: Arc<Routes>,
+    /// How changes come to the branch.
+    pub train: TrainPolicy,
     /// Sprints (`spec/teams.md` 9).
     pub sprint: SprintPolicy,
 }

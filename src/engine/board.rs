@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::plan::graph::Graph;
-use super::{landing, standing, why};
+use super::{standing, train, why};
 use crate::domain::ids::{RequestId, TodoId};
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -87,5 +87,5 @@ fn queue(state: &State) -> Vec<Value> {
             "doing": doing(&id),
         }))
     };
-    landing::in_order(state).into_iter().filter_map(car).collect()
+    train::in_order(state).into_iter().filter_map(car).collect()
 }

@@ -4,18 +4,17 @@
 use serde_json::{Value, json};
 
 use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
-use super::progress::{begin, check, commit_then, deliver, proof};
+use super::progress::{begin, check, commit_then, deliver};
 use super::turn::Turn;
-use super::{attempts, ending, handoff, lifecycle, progress, say};
+use super::{attempts, ending, handoff, lifecycle, progress, proof, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof};
-use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{EventKind, RequestStatus};
+use crate::domain::request::{Car, EventKind, RequestStatus};
 use crate::domain::run::FailKind;
 use crate::domain::workflow::Allowance;
 
@@ -62,7 +61,8 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(step) = turn.step(id) else {
         return;
     };
-    let unproven = request.work.candidate.is_some() && proof(request, turn.policy) == Proof::None;
+    let unproven = request.work.candidate.is_some()
+        && proof::of_candidate(request, turn.policy) == Proof::None;
     if step.kind == StepKind::Land {
         begin(turn, id);
     } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
@@ -89,12 +89,7 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
 
 /// The checks ran.
 pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
-    let red_before = evidence.is_red_before() && turn.policy.gates.red_base != Stance::Refuse;
-    let proof = match (evidence.is_green(), red_before) {
-        (true, _) => Proof::Green,
-        (false, true) => Proof::RedBefore,
-        (false, false) => Proof::None,
-    };
+    let proof = proof::of(&evidence, turn.policy);
     turn.record(
         id,
         EventKind::Checks,
@@ -106,14 +101,22 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         },
         json!(evidence),
     );
+    let waits = train::holds_red(turn, id);
     let Some(request) = turn.edit(id) else { return };
     let current = request.work.candidate.as_ref().map(|c| c.commit.clone());
-    let before = request.work.evidence.replace(evidence.clone());
+    let held = request.work.held.take();
     if current.as_deref() != Some(evidence.commit.as_str()) {
         // The candidate moved on while its older self was being checked.
+        request.work.evidence = Some(evidence);
         check(turn, id);
         return;
     }
+    let again = held.is_some_and(|held| held.commit == evidence.commit);
+    if waits && !again && evidence.has_failed() {
+        request.work.held = Some(evidence);
+        return;
+    }
+    let before = request.work.evidence.replace(evidence.clone());
     let (Some((lifecycle, state)), Some(step)) = (turn.stands(id), turn.step(id)) else {
         return;
     };
@@ -207,18 +210,22 @@ fn inconclusive(
     ending::block(turn, id, BlockCode::ChecksInconclusive, &detail, Vec::new());
 }
 
-/// The branch has the commit: the request is done. Where files of the checkout are `behind`, a person is told why,
-/// and which other branch is checked out `elsewhere`.
+/// The branch has the commit: the request is done. Where it came there with others of the train, only the last one may
+/// have been proven. Where files of the checkout are `behind`, a person is told why, and which other branch is checked
+/// out `elsewhere`.
 pub(super) fn merged(
     turn: &mut Turn<'_>,
     id: &RequestId,
-    commit: String,
+    (commit, last): (&str, &str),
     (behind, elsewhere): (Option<String>, Option<String>),
 ) {
     let now = turn.now;
     let branch = turn.policy.branch.clone();
+    let policy = turn.policy;
     let Some(request) = turn.edit(id) else { return };
-    request.outcome.commit_sha = Some(commit.clone());
+    request.outcome.commit_sha = Some(commit.to_owned());
+    let is_inner = commit != last && proof::of_candidate(request, policy) == Proof::None;
+    request.outcome.proven_through = is_inner.then(|| last.to_owned());
     let delivered = request.params.delivered.as_deref();
     let fallback = request.work.result.as_ref().map(|result| result.summary.as_str());
     let summary = delivered.or(fallback).unwrap_or_default();
@@ -226,10 +233,11 @@ pub(super) fn merged(
     let values = json!({
         "request_id": id.as_str(),
         "summary": say::whole(summary),
-        "commit": say::short(&commit),
+        "commit": say::short(commit),
         "branch": branch,
         "files": say::files(request.work.candidate.as_ref()),
-        "checks": say::checks(request.work.evidence.as_ref()),
+        "checks": say::checks(request.work.evidence.as_ref().filter(|_| !is_inner)),
+        "through": is_inner.then(|| say::short(last)),
         "unisolated": request.work.evidence.as_ref().is_some_and(|it| !it.isolation.is_isolated()),
         "red_before": say::red_before(request),
         "flaky": request.work.evidence.as_ref().map(|it| it.compared(|it| &it.flaky).lines()),
@@ -250,7 +258,7 @@ pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(commit) = request.work.candidate.as_ref().map(|c| c.commit.clone()) else {
         return;
     };
-    turn.plan(EffectKind::Rebase { request_id: id.clone(), commit });
+    turn.plan(EffectKind::Rebase { request_id: id.clone(), commit, onto: None });
 }
 
 /// The checks were edited after they had proven the candidate: what is configured now counts.
@@ -266,14 +274,39 @@ pub(super) fn checks_changed(turn: &mut Turn<'_>, id: &RequestId) {
     begin(turn, id);
 }
 
-/// The candidate stands on the branch's new head: other content, so it is proven or asked anew.
-pub(super) fn rebased(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate) {
-    let values = json!({ "head": say::short(&candidate.base) });
-    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.rebased", values);
+/// The candidate stands on the branch's new head, or on the change before it in the train. Other content is proven or
+/// asked about anew; the same content is not proven again.
+pub(super) fn rebased(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    behind: Option<Car>,
+    candidate: Candidate,
+) {
     let Some(request) = turn.edit(id) else { return };
-    request.work.candidate = Some(candidate);
-    request.work.evidence = None;
+    let old = request.work.candidate.replace(candidate.clone());
+    let evidence = request.work.evidence.take();
+    request.work.evidence = evidence
+        .filter(|evidence| {
+            let same = |old: Candidate| evidence.commit == old.commit && old.tree == candidate.tree;
+            evidence.is_green() && !candidate.tree.is_empty() && old.is_some_and(same)
+        })
+        .map(|evidence| Evidence { commit: candidate.commit.clone(), ..evidence });
+    request.work.held = None;
+    request.work.clashes_with = None;
+    let tells = behind.is_none() && request.work.evidence.is_none();
+    request.work.behind = behind;
+    if tells {
+        let values = json!({ "head": say::short(&candidate.base) });
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.rebased", values);
+    }
     begin(turn, id);
+}
+
+/// The candidate does not fit onto the change before it: it waits until that is on the branch, or gone.
+pub(super) fn clashed(turn: &mut Turn<'_>, id: &RequestId, onto: Option<Car>) {
+    if let (Some(request), Some(onto)) = (turn.edit(id), onto) {
+        request.work.clashes_with = Some(onto.commit);
+    }
 }
 
 /// The branch has all of the change already, by somebody else's commit. That commit is proven as the request's own
@@ -285,6 +318,7 @@ pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
     request.work.candidate = Some(Candidate::of_base(head, &candidate.subject));
     request.work.evidence = None;
     request.work.landing_since = None;
+    request.work.behind = None;
     begin(turn, id);
 }
 
@@ -304,6 +338,7 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     let Some(request) = turn.edit(id) else { return };
     request.work.candidate = None;
     request.work.evidence = None;
+    request.work.behind = None;
     request.work.conflict = Some(conflict);
     let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Conflict);
     if let WorkflowDecision::Blocked { text, .. } = &mut decision {

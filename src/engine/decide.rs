@@ -10,7 +10,7 @@ use crate::domain::time::Timestamp;
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
-    clock, commands, effects, intake, landing, outbox, recovery, reports, revise, runs, say, sprint,
+    clock, commands, effects, intake, outbox, recovery, reports, revise, runs, say, sprint, train,
 };
 
 /// What the engine is told.
@@ -91,7 +91,7 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
 /// lands, and cards show it.
 fn close(turn: &mut Turn<'_>) {
     sprint::follow(turn);
-    let mut cards = landing::advance(turn);
+    let mut cards = train::advance(turn);
     cards.extend(turn.touched());
     for id in &cards {
         say::refresh_card(turn, id);

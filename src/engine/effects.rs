@@ -13,7 +13,7 @@ use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Car, RequestStatus};
 
 /// The executor is about to touch the world.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> Answer {
@@ -78,12 +78,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     if ended {
         return Answer::Accepted;
     }
-    if !matches!(outcome, EffectOutcome::Merged { .. })
-        && let Some(by) = turn.request(&request_id).and_then(|it| it.outcome.withdrawn_by.clone())
-    {
-        let values = json!({ "request_id": request_id.as_str(), "by": by });
-        ending::end(turn, &request_id, RequestStatus::Cancelled, "final.cancelled", values);
-        return Answer::Accepted;
+    if !matches!(outcome, EffectOutcome::Merged { .. }) {
+        for car in with(&effect.kind) {
+            end_withdrawn(turn, &car.request_id);
+        }
+        if end_withdrawn(turn, &request_id) {
+            return Answer::Accepted;
+        }
     }
     match outcome {
         EffectOutcome::Committed(candidate) => closeout::committed(turn, &request_id, candidate),
@@ -97,17 +98,28 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
             base_proven(turn, &request_id, &effect.kind, standing);
         }
         EffectOutcome::Merged { commit, behind, elsewhere } => {
-            closeout::merged(turn, &request_id, commit, (behind, elsewhere));
+            for car in with(&effect.kind) {
+                closeout::merged(turn, &car.request_id, (&car.commit, &commit), (None, None));
+            }
+            closeout::merged(turn, &request_id, (&commit, &commit), (behind, elsewhere));
         }
-        EffectOutcome::BranchMoved { .. } => closeout::branch_moved(turn, &request_id),
+        EffectOutcome::BranchMoved { .. } => {
+            let first = effect.kind.lands().into_iter().next();
+            closeout::branch_moved(turn, &first.map_or(request_id, |car| car.request_id));
+        }
         EffectOutcome::ChecksChanged => closeout::checks_changed(turn, &request_id),
-        EffectOutcome::Rebased(candidate) => closeout::rebased(turn, &request_id, candidate),
+        EffectOutcome::Rebased(candidate) => {
+            closeout::rebased(turn, &request_id, effect.kind.onto(), candidate);
+        }
+        EffectOutcome::Clash => closeout::clashed(turn, &request_id, effect.kind.onto()),
         EffectOutcome::AlreadyOnBranch { head } => {
             closeout::already_there(turn, &request_id, &head);
         }
         EffectOutcome::Conflict(conflict) => closeout::conflicted(turn, &request_id, conflict),
         EffectOutcome::PersonEdits { paths } => {
-            ending::block(turn, &request_id, BlockCode::PersonEdits, &paths.join("\n"), Vec::new());
+            for id in writes(turn, &effect.kind, &paths) {
+                ending::block(turn, &id, BlockCode::PersonEdits, &paths.join("\n"), Vec::new());
+            }
         }
         // What is wrong shows again where a change is to be proven.
         EffectOutcome::Failed { .. } if matches!(effect.kind, EffectKind::Base { .. }) => {
@@ -139,6 +151,33 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         | EffectOutcome::Discovered { .. } => {}
     }
     Answer::Accepted
+}
+
+/// The changes that a merge brings to the branch before its last one.
+fn with(kind: &EffectKind) -> &[Car] {
+    if let EffectKind::Merge { with, .. } = kind { with } else { &[] }
+}
+
+/// Ends a request that was withdrawn while it was on its way to the branch; whether it was.
+fn end_withdrawn(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let Some(request) = turn.request(id).filter(|it| !it.status.is_terminal()) else {
+        return false;
+    };
+    let Some(by) = request.outcome.withdrawn_by.clone() else { return false };
+    let values = json!({ "request_id": id.as_str(), "by": by });
+    ending::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
+    true
+}
+
+/// Those of the changes on their way that write one of these paths; the last one where none does.
+fn writes(turn: &Turn<'_>, kind: &EffectKind, paths: &[String]) -> Vec<RequestId> {
+    let touches = |id: &RequestId| {
+        let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
+        candidate.is_some_and(|it| it.paths.iter().any(|changed| paths.contains(&changed.path)))
+    };
+    let cars: Vec<RequestId> = kind.lands().into_iter().map(|car| car.request_id).collect();
+    let found: Vec<RequestId> = cars.iter().filter(|id| touches(id)).cloned().collect();
+    if found.is_empty() { cars.into_iter().next_back().into_iter().collect() } else { found }
 }
 
 /// Whoever waited for what is known of the base now gets the request.
@@ -174,6 +213,7 @@ fn action_ended(
         | EffectOutcome::BranchMoved { .. }
         | EffectOutcome::ChecksChanged
         | EffectOutcome::Rebased(_)
+        | EffectOutcome::Clash
         | EffectOutcome::AlreadyOnBranch { .. }
         | EffectOutcome::Conflict(_)
         | EffectOutcome::Unsolved { .. }

@@ -6,16 +6,14 @@ use serde_json::json;
 use super::gates::{commit, plan};
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
-use super::{ending, handoff, lanes, say};
+use super::{ending, handoff, lanes, proof, say, train};
 use crate::domain::block::BlockCode;
-use crate::domain::effect::EffectKind;
+use crate::domain::effect::{EffectKind, Proving};
 use crate::domain::evidence::Proof;
-use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::policy::Policy;
-use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, RequestStatus, SelectionSource};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
@@ -176,11 +174,14 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         answered(turn, id, &summary);
         return;
     }
-    let proof = proof(request, policy);
+    let proof = proof::of_candidate(request, policy);
     if outgrew_its_lane(turn, id) {
         return;
     }
-    if has_checks && proof == Proof::None {
+    if train::proves(turn, id) {
+        // The train sees to it that nothing lands without proof.
+        deliver(turn, id, Proof::Green);
+    } else if has_checks && proof == Proof::None {
         check(turn, id);
     } else {
         deliver(turn, id, proof);
@@ -226,25 +227,8 @@ pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     };
     request.route.current_role = Some(Role::VersionController);
-    turn.plan(EffectKind::Checks { request_id: id.clone(), commit });
-}
-
-/// What the checks that are configured now say about the candidate, as far as it may go on by that.
-pub(super) fn proof(request: &Request, policy: &Policy) -> Proof {
-    let (Some(candidate), Some(evidence)) = (&request.work.candidate, &request.work.evidence)
-    else {
-        return Proof::None;
-    };
-    if candidate.commit != evidence.commit || evidence.checks_digest != policy.checks_digest {
-        return Proof::None;
-    }
-    if evidence.is_green() {
-        Proof::Green
-    } else if evidence.is_red_before() && policy.gates.red_base != Stance::Refuse {
-        Proof::RedBefore
-    } else {
-        Proof::None
-    }
+    let how = if train::holds_red(turn, id) { Proving::Once } else { Proving::Whole };
+    turn.plan(EffectKind::Checks { request_id: id.clone(), commit, how });
 }
 
 fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{closeout, landing, outbox, say, sprint};
+use super::{closeout, outbox, say, sprint, train};
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
@@ -77,7 +77,7 @@ fn orphans(turn: &Turn<'_>) -> Vec<RequestId> {
     let state = turn.before();
     let moved = |id: &RequestId| {
         // Its turn comes, and whoever is before it is moved.
-        landing::place(state, id).is_some_and(|place| place > 1)
+        train::place(state, id).is_some_and(|place| place > 1)
             || state.envelopes.values().any(|envelope| envelope.envelope.request_id == *id)
             || state.runs.values().any(|run| run.request_id == *id)
             || state.effects.values().any(|effect| effect.kind.request_id() == Some(id))

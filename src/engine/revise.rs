@@ -8,7 +8,7 @@ use super::followup::{FULL, add_followup};
 use super::message::{origin, print, reply, saved, scope};
 use super::progress::goes_by_the_new_words;
 use super::turn::Turn;
-use super::{ending, gates, landing, runs, say};
+use super::{ending, gates, runs, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -106,7 +106,7 @@ fn ask_anew(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    if landing::is_merging(turn, id) {
+    if train::is_merging(turn, id) {
         reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
         return Answer::Ignored("its commit is on the way to the branch");
     }
@@ -136,7 +136,7 @@ fn ask_anew(
         json!({ "was": old }),
     );
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.edited", json!({}));
-    if blocked || waits || landing::leave(turn, id) {
+    if blocked || waits || train::leave(turn, id) {
         // What somebody would decide on is not what is wanted any more.
         gates::card::void(turn, id);
         goes_by_the_new_words(turn, id);

@@ -274,7 +274,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "request_id": id.as_str(),
         "title": title(&request.scope),
         "status": status,
-        "place": super::landing::place_now(turn, id).unwrap_or(0),
+        "place": super::train::place_now(turn, id).unwrap_or(0),
         "owner": owner,
         "step": if request.status.is_terminal() { "" } else { step },
         "lane": request.route.lane.map_or("", |choice| choice.lane.as_str()),

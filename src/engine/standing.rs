@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
-use super::landing;
+use super::train;
 use crate::domain::outgoing::Outgoing;
 use crate::domain::request::Request;
 use crate::domain::sprint::TodoStatus;
@@ -19,7 +19,7 @@ pub const LINES: usize = 10;
 #[must_use]
 pub fn overview(state: &State) -> Value {
     let open: Vec<&Request> = open(state).collect();
-    let line = |request: &&Request| line(request, landing::place(state, &request.request_id));
+    let line = |request: &&Request| line(request, train::place(state, &request.request_id));
     let lines: Vec<Value> = open.iter().take(LINES).map(line).collect();
     let refused = refused(state).count();
     json!({ "open": open.len(), "lines": lines, "waiting": state.gates.len(), "refused": refused })
@@ -29,7 +29,7 @@ pub fn overview(state: &State) -> Value {
 #[must_use]
 pub fn overview_of(state: &State, request: &Request) -> Value {
     let waiting = usize::from(request.work.gate_id.is_some());
-    let place = landing::place(state, &request.request_id);
+    let place = train::place(state, &request.request_id);
     json!({ "open": 1, "lines": [line(request, place)], "waiting": waiting, "refused": 0 })
 }
 

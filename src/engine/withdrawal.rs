@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, act};
 use super::turn::Turn;
-use super::{ending, landing};
+use super::{ending, train};
 use crate::domain::request::{EventKind, Request, RequestStatus};
 
 /// What becomes of a request that somebody withdraws.
@@ -40,7 +40,7 @@ pub(super) fn withdraw(
         let values = json!({ "request_id": id.as_str(), "status": request.status });
         return (Withdrawal::Ended, values);
     }
-    if landing::is_merging(turn, id) {
+    if train::is_merging(turn, id) {
         if let Some(request) = turn.edit(id) {
             request.outcome.withdrawn_by = Some(granted.name());
         }

@@ -140,6 +140,17 @@ pub enum GitError {
         /// What the data says.
         actual: String,
     },
+    /// There is no candidate to bring to the branch.
+    #[error("nothing was to be brought to the branch; try again")]
+    NothingToMerge,
+    /// The branch has a commit and not the change that was to come with it.
+    #[error("the change of {commit} is not on the branch, though it was brought there: {}; look at the branch before you go on", paths.join(", "))]
+    Lost {
+        /// The commit.
+        commit: String,
+        /// What is missing.
+        paths: Vec<String>,
+    },
     /// The worktree's own note cannot be read.
     #[error("the note {} of a worktree cannot be read: {reason}", path.display())]
     BadNote {

@@ -7,7 +7,7 @@ use super::lock::IndexLock;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
 use super::replace::Move;
-use super::{CommitId, GitError, Project, Result};
+use super::{CommitId, GitError, Project, Result, content};
 use crate::domain::evidence::Candidate;
 use crate::platform::files;
 
@@ -53,21 +53,45 @@ struct Checkout {
     state: RepositoryState,
 }
 
-/// Computes the fast-forward that brings a candidate to the branch.
+/// Computes the fast-forward that brings candidates to the branch, each of which stands on the one before it.
 ///
 /// # Errors
-/// Where the candidate's commit is missing or does not stand directly on its base.
-pub fn plan_merge(project: &Project, candidate: &Candidate) -> Result<PlannedMerge> {
-    let (old, new): (CommitId, CommitId) = (candidate.base.parse()?, candidate.commit.parse()?);
+/// Where a commit is missing, or does not stand directly on what is before it.
+pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<PlannedMerge> {
     let repository = project.repository()?;
-    let parent = repository.find_commit(new.0)?.parent_id(0)?;
-    if parent != old.0 {
-        return Err(GitError::PlanMismatch {
-            planned: old.to_string(),
-            actual: parent.to_string(),
-        });
+    let mut range = None;
+    for candidate in candidates {
+        let (base, new): (CommitId, CommitId) =
+            (candidate.base.parse()?, candidate.commit.parse()?);
+        let (old, tip) = range.unwrap_or((base, base));
+        let parent = repository.find_commit(new.0)?.parent_id(0)?;
+        if parent != tip.0 || base != tip {
+            return Err(GitError::PlanMismatch {
+                planned: tip.to_string(),
+                actual: parent.to_string(),
+            });
+        }
+        range = Some((old, new));
     }
+    let (old, new) = range.ok_or(GitError::NothingToMerge)?;
     Ok(PlannedMerge { branch: project.branch_ref(), old, new })
+}
+
+/// The paths of a candidate whose change the branch does not have although it has the commit, or all of them where it
+/// has not even that. None is what has to be; nobody assumes it.
+pub fn missing(project: &Project, candidate: &Candidate) -> Result<Vec<String>> {
+    let repository = project.repository()?;
+    let commit = repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?;
+    let branch = project.branch_ref();
+    let head = super::project::tip(&repository, &branch)?;
+    let head = head.ok_or(GitError::MissingBranch { branch })?;
+    let has_it = head == commit.id() || repository.graph_descendant_of(head, commit.id())?;
+    let landed = match has_it {
+        true => content::changes(&repository, &commit.parent(0)?.tree()?, &commit.tree()?)?,
+        false => Vec::new(),
+    };
+    let lost = candidate.paths.iter().filter(|changed| !landed.contains(changed));
+    Ok(lost.map(|changed| changed.path.clone()).collect())
 }
 
 /// Does the planned merge, or finishes it after a crash: the ref first, by compare-and-set, then files and

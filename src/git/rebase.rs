@@ -18,6 +18,8 @@ pub enum Rebased {
     Moved(Candidate),
     /// The new base already has all of it. The worktree stands at the new base.
     NothingLeft,
+    /// The same, or a conflict, where the new base is another candidate: nothing was touched.
+    Clash,
     /// Both sides changed the same lines or the same file's existence. The worktree stands at the new base with
     /// what both wrote marked in its files, so that what is committed next grows from that base. The candidate
     /// is kept under `refs/teams/lost/<its id>`.
@@ -27,12 +29,14 @@ pub enum Rebased {
 /// Puts the candidate onto `new_base` by a three-way merge of trees. Where that does not work out, neither side is
 /// chosen here: the same commit is made with the conflicts marked in it, which is no candidate.
 /// Message, author and dates stay, so the result's id is determined by the arguments and repeating this
-/// after a crash gives the same commit. Content of the worktree that is neither the old nor the new
+/// after a crash gives the same commit. `onto_candidate` says that the new base is no commit of the branch yet, so that
+/// nobody has to solve anything. Content of the worktree that is neither the old nor the new
 /// candidate's is kept under `refs/teams/lost/<request>-rebase`.
 pub fn rebase(
     worktree: &mut Worktree,
     candidate: &Candidate,
     new_base: CommitId,
+    onto_candidate: bool,
 ) -> Result<Rebased> {
     let (old_base, old): (CommitId, CommitId) =
         (candidate.base.parse()?, candidate.commit.parse()?);
@@ -45,12 +49,18 @@ pub fn rebase(
     let mut paths = Vec::new();
     let (branch, request) = (worktree.project().branch(), worktree.request());
     let marked = conflict::mark(&repository, &merged, &onto_tree, branch, request)?;
+    if marked.is_some() && onto_candidate {
+        return Ok(Rebased::Clash);
+    }
     if let Some(marked) = marked {
         (merged, paths) = marked;
         keep(worktree, &repository, old.0)?;
     }
     let tree = repository.find_tree(merged.write_tree_to(&repository)?)?;
     let nothing_left = tree.id() == onto_tree.id();
+    if nothing_left && onto_candidate {
+        return Ok(Rebased::Clash);
+    }
     let moved = if nothing_left {
         onto.id()
     } else {

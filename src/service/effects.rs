@@ -24,13 +24,13 @@ use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Car, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
-    self, CommitRules, EnvironmentStore, GitError, MergeOutcome, MessageParts, PlannedCommit,
-    PlannedMerge, Rebased, Worktree,
+    self, CommitId, CommitRules, EnvironmentStore, GitError, MergeOutcome, MessageParts,
+    PlannedCommit, PlannedMerge, Rebased, Worktree,
 };
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
@@ -47,12 +47,14 @@ const EXCERPT: usize = 1_200;
 
 /// Does what is planned until the team closes.
 pub(super) async fn execute(team: Arc<Team>) {
-    let busy: Busy<EffectId> = Busy::default();
+    let (busy, changing): (Busy<EffectId>, Busy<RequestId>) = (Busy::default(), Busy::default());
     while !team.closing.is_cancelled() {
         let next = team.hub.read(|state| {
-            let taken = busy.keys();
+            let (taken, changing) = (busy.keys(), changing.keys());
             let mut free = state.effects.values().filter(|it| !taken.contains(&it.effect_id));
-            free.find(|effect| may_begin(state, effect)).cloned()
+            // One that was called off may still be at its end.
+            let ends = |id: &RequestId| changing.contains(id);
+            free.find(|it| !it.kind.request_id().is_some_and(ends) && may_begin(state, it)).cloned()
         });
         let Some(effect) = next else {
             tokio::select! {
@@ -62,10 +64,11 @@ pub(super) async fn execute(team: Arc<Team>) {
             continue;
         };
         let signals = Arc::clone(&team.signals);
+        let change = effect.kind.change_of().map(|id| changing.mark(id.clone(), || {}));
         let mark = busy.mark(effect.effect_id.clone(), move || signals.effects.notify_one());
         let team = Arc::clone(&team);
         tasks::spawn("effect", async move {
-            let _mark = mark;
+            let _marks = (change, mark);
             // It is there before the effect is durably begun: whatever ends its request later finds it.
             let stop = team.signals.stop_of_effect(&effect.effect_id);
             let outcome = match carried_out(&team, effect.clone(), &stop.token).await {
@@ -135,10 +138,10 @@ async fn perform(
             }
             commit(team, effect, request_id, title).await
         }
-        EffectKind::Checks { request_id, commit } => {
+        EffectKind::Checks { request_id, commit, how } => {
             begin(team, effect, &Value::Null).await?;
             let commit = commit.parse()?;
-            match proofs::prove(team, request_id, commit, stop).await {
+            match proofs::prove(team, request_id, (commit, *how), stop).await {
                 Err(EffectError::Git(GitError::PreparationAsked(question))) => {
                     Ok(EffectOutcome::PreparationAsked(*question))
                 }
@@ -155,11 +158,11 @@ async fn perform(
             if !has_begun && checks::proof_is_old(team, request_id).await? {
                 return Ok(EffectOutcome::ChecksChanged);
             }
-            merge(team, effect, request_id).await
+            merge(team, effect).await
         }
-        EffectKind::Rebase { request_id, .. } => {
+        EffectKind::Rebase { request_id, onto, .. } => {
             begin(team, effect, &Value::Null).await?;
-            rebase(team, request_id).await
+            rebase(team, request_id, onto.as_ref()).await
         }
         EffectKind::Action { operation_id, .. } => {
             begin(team, effect, &Value::Null).await?;
@@ -284,31 +287,40 @@ async fn for_deciders(team: &Arc<Team>, candidate: Candidate) -> Result<Candidat
     .await?
 }
 
-async fn merge(
-    team: &Arc<Team>,
-    effect: &Effect,
-    id: &RequestId,
-) -> Result<EffectOutcome, EffectError> {
+async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
-    let project = team.project.clone();
+    let cars = effect.kind.lands();
+    let cars: Result<Vec<Candidate>, _> =
+        cars.iter().map(|car| candidate(team, &car.request_id)).collect();
+    let (project, cars) = (team.project.clone(), cars?);
     let plan: PlannedMerge = match begun(effect)? {
         Some(plan) => plan,
         None => {
-            let candidate = candidate(team, id)?;
-            let planning = project.clone();
-            let plan = tasks::blocking(move || git::plan_merge(&planning, &candidate)).await??;
+            let (planning, cars) = (project.clone(), cars.clone());
+            let plan = tasks::blocking(move || git::plan_merge(&planning, &cars)).await??;
             begin(team, effect, &plan).await?;
             plan
         }
     };
     let commit = plan.new.to_string();
-    let (outcome, behind) = tasks::blocking(move || match git::apply_merge(&project, &plan) {
-        // The branch was moved before whatever went wrong with the files: that is what counts.
-        Err(error) if git::has_landed(&project, &plan)? => {
-            tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
-            Ok((MergeOutcome::Merged { kept: Vec::new() }, Some(error.to_string())))
+    let (outcome, behind) = tasks::blocking(move || {
+        let (outcome, behind) = match git::apply_merge(&project, &plan) {
+            // The branch was moved before whatever went wrong with the files: that is what counts.
+            Err(error) if git::has_landed(&project, &plan)? => {
+                tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
+                (MergeOutcome::Merged { kept: Vec::new() }, Some(error.to_string()))
+            }
+            done => (done?, None),
+        };
+        if let MergeOutcome::Merged { .. } = outcome {
+            for car in &cars {
+                let paths = git::missing(&project, car)?;
+                if !paths.is_empty() {
+                    return Err(GitError::Lost { commit: car.commit.clone(), paths });
+                }
+            }
         }
-        done => done.map(|outcome| (outcome, None)),
+        Ok::<_, GitError>((outcome, behind))
     })
     .await??;
     let elsewhere = elsewhere(team).await?;
@@ -335,14 +347,23 @@ fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, EffectError> {
     request.work.candidate.clone().ok_or(EffectError::NoCandidate)
 }
 
-async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, EffectError> {
+/// Puts the candidate onto the change before it in the train, else onto the branch's head.
+async fn rebase(
+    team: &Arc<Team>,
+    id: &RequestId,
+    onto: Option<&Car>,
+) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
+    let onto: Option<CommitId> = onto.map(|car| car.commit.parse()).transpose()?;
     let candidate = candidate(team, id)?;
     let mut worktree = worktree(team, id).await?;
     let project = team.project.clone();
     let rebased = tasks::blocking(move || {
-        let head = project.head()?;
-        Ok::<_, GitError>((head, git::rebase::rebase(&mut worktree, &candidate, head)?))
+        let head = onto.map_or_else(|| project.head(), Ok)?;
+        Ok::<_, GitError>((
+            head,
+            git::rebase::rebase(&mut worktree, &candidate, head, onto.is_some())?,
+        ))
     })
     .await??;
     plug::point(Point::AfterRebase);
@@ -350,6 +371,7 @@ async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Effec
     Ok(match rebased {
         Rebased::Moved(candidate) => EffectOutcome::Rebased(for_deciders(team, candidate).await?),
         Rebased::NothingLeft => EffectOutcome::AlreadyOnBranch { head: head.to_string() },
+        Rebased::Clash => EffectOutcome::Clash,
         Rebased::Conflict(conflict) => EffectOutcome::Conflict(conflict),
     })
 }

@@ -15,6 +15,7 @@ use super::checks::{self, check_plan};
 use super::effect_error::EffectError;
 use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
+use crate::domain::effect::Proving;
 use crate::domain::evidence::{BaseStanding, Evidence, Isolation, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::test_report::TestOutcomes;
@@ -172,16 +173,31 @@ fn record_file(
 }
 
 /// Proves a change: runs the checks at its commit, holds what fails against its base, and runs them once more where
-/// something is newly red.
+/// something is newly red. In the train both may come later, or have come before.
 pub(super) async fn prove(
     team: &Arc<Team>,
     id: &RequestId,
-    commit: CommitId,
+    (commit, how): (CommitId, Proving),
     stop: &CancellationToken,
 ) -> Result<Evidence, EffectError> {
     let base = base_of(team, id, commit)?;
     let trusted = base.unwrap_or(commit);
-    let mut evidence = checks::run(team, id, commit, trusted, stop).await?;
+    let ran = checks::run(team, id, commit, trusted, stop).await?;
+    if how == Proving::Once && ran.has_failed() {
+        return finish(team, ran).await;
+    }
+    let request = team.request(id).ok_or(EffectError::Gone)?;
+    let held = request.work.held.clone().filter(|it| it.commit == ran.commit);
+    let held = held.filter(|_| how == Proving::Again);
+    let is_repetition = held.is_some();
+    let mut evidence = match held {
+        Some(mut before) if !ran.has_failed() => {
+            comparison::repeated(&mut before, &ran);
+            before
+        }
+        // It knows the names of what failed.
+        Some(_) | None => ran,
+    };
     let is_red = evidence.has_failed();
     let records = match base {
         Some(base) if is_red => Some(look(team, id, base, stop).await?),
@@ -189,7 +205,7 @@ pub(super) async fn prove(
         None => None,
     };
     comparison::hold_against(&mut evidence, records.as_deref());
-    if is_red && !evidence.is_red_before() {
+    if is_red && !evidence.is_red_before() && !is_repetition {
         let again = checks::run(team, id, commit, trusted, stop).await?;
         comparison::repeated(&mut evidence, &again);
         comparison::hold_against(&mut evidence, records.as_deref());

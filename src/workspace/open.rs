@@ -334,6 +334,7 @@ impl Workspace {
             prices: runtime.prices.clone(),
             lifecycle: Arc::clone(&self.lifecycle),
             routes: Arc::clone(&self.routes),
+            train: runtime.train.policy(),
             sprint: SprintPolicy {
                 interval_minutes: runtime.sprint.interval_minutes.get(),
                 zone: runtime.sprint.timezone,

@@ -237,7 +237,8 @@ fn a_workspace_inside_the_project_changes_nothing() {
     let candidate = repo.commit(&worktree);
     assert_eq!(candidate.paths.len(), 1);
     assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
-    let plan = teams::git::merge::plan_merge(&repo.project(), &candidate).unwrap();
+    let plan =
+        teams::git::merge::plan_merge(&repo.project(), std::slice::from_ref(&candidate)).unwrap();
     teams::git::merge::apply_merge(&repo.project(), &plan).unwrap();
     assert_eq!(repo.read("src/app.py"), "print(2)\n");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
@@ -332,8 +333,8 @@ fn no_program_of_the_project_is_run() {
     project.checkout(candidate.commit.parse().unwrap(), &repo.root.join("x")).unwrap();
     teams::git::diff::diff_excerpt(&project, &candidate, 100).unwrap();
     let base = worktree.base();
-    teams::git::rebase::rebase(&mut worktree, &candidate, base).unwrap();
-    let plan = teams::git::merge::plan_merge(&project, &candidate).unwrap();
+    teams::git::rebase::rebase(&mut worktree, &candidate, base, false).unwrap();
+    let plan = teams::git::merge::plan_merge(&project, std::slice::from_ref(&candidate)).unwrap();
     teams::git::merge::apply_merge(&project, &plan).unwrap();
     assert_eq!(repo.read("src/app.py"), "print(5)\n");
     project.release(&request(), &repo.root).unwrap();

@@ -11,6 +11,7 @@ use teams::platform::confinement::{self, Confinement};
 use tokio_util::sync::CancellationToken;
 
 use crate::git_repo::{Repo, put, set_mode};
+use crate::support::fifo;
 
 pub(crate) fn check(name: &str, command: &[&str]) -> CheckSpec {
     CheckSpec {
@@ -91,12 +92,6 @@ pub(crate) fn begins(fifo: &Path, word: &str) {
     while !runs(word) {
         std::thread::yield_now();
     }
-}
-
-fn fifo(path: &Path) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(path).status();
-    assert!(made.unwrap().success());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::git_repo::{Repo, at, git_in, parts, put, request};
 const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
 
 fn land(project: &Project, candidate: &Candidate) -> MergeOutcome {
-    apply_merge(project, &plan_merge(project, candidate).unwrap()).unwrap()
+    apply_merge(project, &plan_merge(project, std::slice::from_ref(candidate)).unwrap()).unwrap()
 }
 
 /// A repository whose pictures git stores through a filter that swaps two words, with one committed. Each use of the
@@ -246,7 +246,7 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
     let head = repo.project().head().unwrap();
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head, false).unwrap() else {
         panic!("a conflict");
     };
     repo.git(&["verify-commit", &moved.commit]);

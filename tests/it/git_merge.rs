@@ -27,7 +27,7 @@ fn candidate(repo: &Repo) -> (Worktree, Candidate) {
 }
 
 fn plan(repo: &Repo, candidate: &Candidate) -> PlannedMerge {
-    plan_merge(&repo.project(), candidate).unwrap()
+    plan_merge(&repo.project(), std::slice::from_ref(candidate)).unwrap()
 }
 
 fn edits(repo: &Repo, plan: &PlannedMerge) -> Vec<String> {
@@ -297,10 +297,13 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["commit", "-qm", "a person's"]);
     let head = repo.project().head().unwrap();
     put(&worktree.path().join("late.txt"), "written after the commit\n");
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head, false).unwrap() else {
         panic!("not moved");
     };
-    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::Moved(moved.clone()));
+    assert_eq!(
+        rebase(&mut worktree, &candidate, head, false).unwrap(),
+        Rebased::Moved(moved.clone())
+    );
     assert_eq!(moved.base, head.to_string());
     assert_eq!((&moved.paths, &moved.subject), (&candidate.paths, &candidate.subject));
     assert_eq!(repo.worktree().base(), head);
@@ -315,7 +318,7 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
 /// A person's commit that does not fit the candidate's, and the conflict that comes of it.
 fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conflict {
     let head = repo.project().head().unwrap();
-    let Rebased::Conflict(conflict) = rebase(worktree, candidate, head).unwrap() else {
+    let Rebased::Conflict(conflict) = rebase(worktree, candidate, head, false).unwrap() else {
         panic!("no conflict");
     };
     assert_eq!(conflict.head, head.to_string());
@@ -455,7 +458,7 @@ fn what_the_branch_has_already_is_left_out() {
     repo.git(&["merge", "-q", "--squash", &candidate.commit]);
     repo.git(&["commit", "-qm", "took it over"]);
     let head = repo.project().head().unwrap();
-    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::NothingLeft);
+    assert_eq!(rebase(&mut worktree, &candidate, head, false).unwrap(), Rebased::NothingLeft);
     assert_eq!(worktree.base(), head);
 }
 

@@ -100,6 +100,7 @@ mod team_steer;
 mod team_strangers;
 mod team_surface;
 mod team_tools;
+mod team_train;
 mod team_transport;
 mod team_worktrees;
 mod tidy;

@@ -4,6 +4,7 @@
 use teams::domain::evidence::BaseVerdict;
 use teams::domain::request::RequestStatus;
 
+use crate::support::fifo;
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
 /// Writes a JUnit report in which `one` fails always, and `two` where `greet.sh` holds the word.
@@ -61,10 +62,6 @@ async fn what_is_newly_red_goes_back_although_the_base_is_red() {
     house.quiet().await;
     assert!(house.commits().is_empty());
     house.close().await;
-}
-
-fn fifo(path: &std::path::Path) {
-    rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).unwrap();
 }
 
 #[tokio::test]

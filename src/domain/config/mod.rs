@@ -21,7 +21,7 @@ pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
     Action, ActionMode, Check, CheckNetwork, Commits, Gates, Ingress, IngressMode, Named,
     OverlapPolicy, People, Prepare, Project, ResearchDefaults, RuntimeConfig, Seconds, Signing,
-    Sprint,
+    Sprint, Train,
 };
 pub use values::{
     Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, FilterName, IntervalMinutes,

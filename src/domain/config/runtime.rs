@@ -17,7 +17,7 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 use crate::domain::language::Language;
 use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
-use crate::domain::policy::{GateTable, PlanStances, RefusalForm};
+use crate::domain::policy::{GateTable, PlanStances, Prove, RefusalForm, TrainPolicy};
 use crate::domain::role::Role;
 
 /// Author and committer of the team's commits. Dates are told in the zone of the workspace.
@@ -32,6 +32,26 @@ pub struct Commits {
     pub sign: Signing,
     /// Lines at the end of their messages.
     pub trailers: BTreeMap<TrailerName, TrailerText>,
+}
+
+/// How changes come to the branch that are ready at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Train {
+    /// Which of their commits are proven.
+    pub prove: Prove,
+    /// How many are composed one on the other at most.
+    pub batch: Option<Positive>,
+}
+
+impl Train {
+    /// The same for the engine.
+    #[must_use]
+    pub fn policy(self) -> TrainPolicy {
+        let usual = TrainPolicy::default();
+        let batch = self.batch.map(|it| usize::try_from(it.get()).unwrap_or(usize::MAX));
+        TrainPolicy { prove: self.prove, batch: batch.unwrap_or(usual.batch) }
+    }
 }
 
 /// By what commits are signed; git itself does it, with the key that its settings name.
@@ -98,6 +118,9 @@ pub struct RuntimeConfig {
     /// What needs a person.
     #[serde(default)]
     pub gates: Gates,
+    /// How changes come to the branch that are ready at the same time.
+    #[serde(default)]
+    pub train: Train,
     /// Which agents work.
     #[serde(default)]
     pub agents: AgentsConfig,

@@ -24,7 +24,7 @@ pub use event::{EventKind, RequestEvent};
 pub use outcome::RequestOutcome;
 pub use route::{RequestRoute, RoutingContext, SelectionSource};
 pub use spent::Spent;
-pub use work::RequestWork;
+pub use work::{Car, RequestWork};
 
 words! {
     /// Where a request stands.

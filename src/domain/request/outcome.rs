@@ -11,6 +11,9 @@ use crate::domain::time::Timestamp;
 pub struct RequestOutcome {
     /// The commit on the branch, once there.
     pub commit_sha: Option<String>,
+    /// The commit that was proven in its place, where it came to the branch inside of a train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proven_through: Option<String>,
     /// Who withdrew it while its commit was on its way to the branch: it ends as that where the commit does
     /// not get there.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,11 +8,20 @@ use super::spent::Spent;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::guard::GuardFinding;
-use crate::domain::ids::{GateId, OperationId, RunId};
+use crate::domain::ids::{GateId, OperationId, RequestId, RunId};
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+
+/// A change in the train to the branch, as it is composed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Car {
+    /// Whose change it is.
+    pub request_id: RequestId,
+    /// The commit.
+    pub commit: String,
+}
 
 /// The work on a request: what a role or a person does with it now, the commit that it comes to, and what was spent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +64,17 @@ pub struct RequestWork {
     /// Since when it stands in the queue to the branch; none where it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landing_since: Option<Timestamp>,
+    /// The change of another request that its candidate is composed on; none where that is a commit of the branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Car>,
+    /// The commit before it in the train that it does not fit onto. What to do about that is found out when it is on the
+    /// branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clashes_with: Option<String>,
+    /// What speaks against its candidate while a change before it in the train is not on the branch. It counts for
+    /// nothing until then, and then the checks are run once more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Evidence>,
     /// What its change and the branch both changed, until that is solved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,

@@ -9,7 +9,7 @@ use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
 use crate::domain::request::RequestStatus;
 use crate::engine::turn::Turn;
-use crate::engine::{ending, landing, say};
+use crate::engine::{ending, say, train};
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
 pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
@@ -20,7 +20,7 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
     let (stance, kind) = stance::of_commit(&turn.policy.gates, &findings, proof, by_name);
     let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
     match stance {
-        Stance::Allow => landing::join(turn, id),
+        Stance::Allow => train::join(turn, id),
         Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
         Stance::Ask => card::open(turn, id, kind, commit, artifact, findings),
     }
@@ -31,7 +31,7 @@ pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardF
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
     }
-    landing::join(turn, id);
+    train::join(turn, id);
 }
 
 /// The commit stays where it is; the request is done.

@@ -15,7 +15,7 @@ use crate::domain::sprint::{
     WrapUp,
 };
 use crate::engine::turn::Turn;
-use crate::engine::{ending, landing};
+use crate::engine::{ending, train};
 /// What records say of a commit of what lies in the project: the team makes none.
 const NOT_NEEDED: &str = "not_needed";
 
@@ -83,7 +83,7 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
 
 /// Whether the commit of a todo is on its way to the branch.
 fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
-    todo.request_id.as_ref().is_some_and(|id| landing::is_merging(turn, id))
+    todo.request_id.as_ref().is_some_and(|id| train::is_merging(turn, id))
 }
 
 /// A todo that was not delivered: its item waits again.
@@ -232,7 +232,7 @@ pub(in crate::engine) fn withdraw_older(turn: &mut Turn<'_>) {
         {
             sprint.planning_request_id = None;
         }
-        if !landing::is_merging(turn, &id) {
+        if !train::is_merging(turn, &id) {
             let values = json!({ "request_id": id.as_str(), "by": "" });
             ending::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
         }

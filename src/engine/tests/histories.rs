@@ -132,10 +132,11 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
         EffectKind::Merge { .. } if !world.has_landed(id) && dice.roll(5) == 0 => {
             EffectOutcome::ChecksChanged
         }
-        EffectKind::Rebase { .. } if dice.roll(3) == 0 => {
+        EffectKind::Rebase { onto: Some(_), .. } if dice.roll(3) == 0 => EffectOutcome::Clash,
+        EffectKind::Rebase { onto: None, .. } if dice.roll(3) == 0 => {
             EffectOutcome::Conflict(world.conflict(id))
         }
-        EffectKind::Rebase { .. } if dice.roll(3) == 0 => {
+        EffectKind::Rebase { onto: None, .. } if dice.roll(3) == 0 => {
             EffectOutcome::AlreadyOnBranch { head: world.head() }
         }
         EffectKind::Commit { .. }

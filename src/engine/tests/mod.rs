@@ -6,7 +6,6 @@ mod budgets;
 mod edges;
 mod gate;
 mod histories;
-mod landing;
 mod lanes;
 mod lifecycles;
 mod plans;
@@ -18,6 +17,7 @@ mod sprint_ends;
 mod sprint_histories;
 mod sprints;
 mod steering;
+mod train;
 mod world;
 
 pub(in crate::engine) use steering::report_of;

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
 use super::world::{Move, Todo as Next, World, candidate, crash, policy, result};
 use crate::domain::backlog::BacklogStatus;
-use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Inspection};
+use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Inspection, Proving};
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
@@ -322,7 +322,11 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
     };
     let checks = Effect {
         effect_id: inspect,
-        kind: EffectKind::Checks { request_id: id.clone(), commit: "theirs".to_owned() },
+        kind: EffectKind::Checks {
+            request_id: id.clone(),
+            commit: "theirs".to_owned(),
+            how: Proving::Whole,
+        },
         state: EffectState::Planned,
         attempts: 0,
         told: None,

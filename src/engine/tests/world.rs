@@ -25,10 +25,10 @@ use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
-use crate::domain::policy::{Holders, Limits, Policy, Right};
+use crate::domain::policy::{Holders, Limits, Policy, Prove, Right};
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::record::AnyRecord;
-use crate::domain::request::{EventKind, Request, RequestStatus};
+use crate::domain::request::{Car, EventKind, Request, RequestStatus};
 use crate::domain::result::{
     EvidenceResult, EvidenceRow, Methodology, Proposals, QaDecision, QaValidation, RoleResult,
 };
@@ -63,6 +63,7 @@ pub(super) fn policy() -> Policy {
         own_ids: [UserId(1)].into(),
         relay_channel: Some(ChannelId(11)),
         actions: std::collections::BTreeMap::new(),
+        train: crate::domain::policy::TrainPolicy::default(),
         has_checks: true,
         checks_digest: String::new(),
         proves_base: false,
@@ -115,13 +116,6 @@ pub(super) enum Move {
     EndEffect(EffectId),
 }
 
-/// A commit that a merge brought to the branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Landing {
-    pub(super) request_id: RequestId,
-    pub(super) commit: String,
-}
-
 /// The world outside the records that outlives the team's process, and what this process is at.
 #[derive(Debug, Default)]
 struct Outside {
@@ -132,7 +126,7 @@ struct Outside {
     /// What each commit of the team was made on.
     grown_from: BTreeMap<String, String>,
     /// What was brought to the branch, by the effect that did.
-    landings: BTreeMap<EffectId, Landing>,
+    landings: BTreeMap<EffectId, Vec<Car>>,
     /// Agents that this process looks after.
     agents: BTreeMap<RunId, Run>,
     /// Effects that this process has begun.
@@ -213,16 +207,20 @@ impl World {
         if let Event::EffectFinished { effect_id, outcome } = event
             && let EffectOutcome::Merged { commit, .. } = &**outcome
             && let Some(effect) = self.state.effects.get(effect_id)
-            && let Some(request_id) = effect.kind.request_id().cloned()
         {
-            self.put_on_branch(effect_id, request_id, commit.clone());
+            let mut cars = effect.kind.lands();
+            // Where the tests say what a merge came to, it is so.
+            if let Some(last) = cars.last_mut() {
+                last.commit.clone_from(commit);
+            }
+            self.put_on_branch(effect_id, cars);
         }
     }
 
-    fn put_on_branch(&mut self, effect: &EffectId, request_id: RequestId, commit: String) {
+    fn put_on_branch(&mut self, effect: &EffectId, cars: Vec<Car>) {
         if !self.outside.landings.contains_key(effect) {
-            self.outside.branch.push(commit.clone());
-            self.outside.landings.insert(effect.clone(), Landing { request_id, commit });
+            self.outside.branch.extend(cars.iter().map(|car| car.commit.clone()));
+            self.outside.landings.insert(effect.clone(), cars);
         }
     }
 
@@ -261,7 +259,7 @@ impl World {
     /// No commit is on its way to the branch whose checks were not green, where there are checks.
     fn check_proof(&self) {
         for effect in self.state.effects.values() {
-            let EffectKind::Merge { request_id, commit } = &effect.kind else { continue };
+            let EffectKind::Merge { request_id, commit, .. } = &effect.kind else { continue };
             let Some(request) = self.state.requests.get(request_id) else { continue };
             if !self.policy.has_checks || request.work.candidate.is_none() {
                 continue;
@@ -311,15 +309,23 @@ impl World {
             assert!(!waits || request.status == RequestStatus::Delegated, "{request:#?}");
             assert!(request.work.spent.counted_turns() <= self.policy.limits.turns);
         }
-        let is_first = |id: &RequestId| crate::engine::place(&self.state, id) == Some(1);
-        let lands = |kind: &EffectKind| {
-            matches!(kind, EffectKind::Merge { .. } | EffectKind::Rebase { .. })
-                || matches!(kind, EffectKind::Checks { request_id, .. } if is_first(request_id))
-        };
-        let landing = self.state.effects.values().filter(|effect| lands(&effect.kind)).count();
-        let queued = self.state.requests.values().any(|it| it.work.landing_since.is_some());
-        assert!(landing <= 1, "two land at once: {:#?}", self.state.effects);
-        assert!(!queued || landing == 1, "nobody lands: {:#?}", self.state.effects);
+        self.check_train();
+    }
+
+    /// One thing at a time moves the branch, and the train is never without something that moves it.
+    fn check_train(&self) {
+        let effects = || self.state.effects.values().map(|effect| &effect.kind);
+        let merges = effects().filter(|it| !it.lands().is_empty()).count();
+        assert!(merges <= 1, "two land at once: {:#?}", self.state.effects);
+        let queued = |id: &RequestId| crate::engine::place(&self.state, id).is_some();
+        let moved =
+            effects().any(|it| !it.lands().is_empty() || it.change_of().is_some_and(queued));
+        let waits = self.state.requests.values().any(|it| it.work.landing_since.is_some());
+        assert!(!waits || moved, "nobody lands: {:#?}", self.state.effects);
+        let first = |id: &RequestId| crate::engine::place(&self.state, id) == Some(1);
+        let each = self.policy.train.prove == Prove::Each;
+        let moved = effects().any(|it| !it.lands().is_empty() || it.change_of().is_some_and(first));
+        assert!(!waits || !each || moved, "the first one waits: {:#?}", self.state.effects);
     }
 
     /// What is on the branch is recorded as that, once, and its item is done. While nobody has told the engine
@@ -327,7 +333,10 @@ impl World {
     fn check_landings(&self) {
         let mut requests = BTreeSet::new();
         let mut items = BTreeSet::new();
-        for (effect, Landing { request_id, commit }) in &self.outside.landings {
+        let landings = self.outside.landings.iter();
+        let landings =
+            landings.flat_map(|(effect, cars)| cars.iter().map(move |car| (effect, car)));
+        for (effect, Car { request_id, commit }) in landings {
             let request = &self.requests[request_id];
             assert!(requests.insert(request_id), "{request_id} is on the branch twice");
             let item = request.backlog_id.as_ref().and_then(|id| self.items.get(id));
@@ -346,11 +355,10 @@ impl World {
             assert!(item.is_none_or(|it| it.status == BacklogStatus::Done), "{item:#?}");
         }
         for effect in self.state.effects.values() {
-            if let EffectKind::Merge { request_id, .. } = &effect.kind
-                && matches!(effect.state, EffectState::Started { .. })
-            {
-                let request = &self.requests[request_id];
-                assert!(!request.status.is_terminal(), "it may land yet: {request:#?}");
+            for car in effect.kind.lands() {
+                let request = &self.requests[&car.request_id];
+                let begun = matches!(effect.state, EffectState::Started { .. });
+                assert!(!begun || !request.status.is_terminal(), "it may land yet: {request:#?}");
             }
         }
     }
@@ -615,17 +623,16 @@ impl World {
 
     /// Whether a merge under way can move the branch: it stands where the commit grew from.
     fn may_land(&self, id: &EffectId) -> bool {
-        let EffectKind::Merge { commit, .. } = &self.state.effects[id].kind else { return false };
-        let base = self.outside.grown_from.get(commit);
+        let cars = self.state.effects[id].kind.lands();
+        let Some(first) = cars.first() else { return false };
+        let base = self.outside.grown_from.get(&first.commit);
         !self.outside.landings.contains_key(id) && base == Some(&self.head())
     }
 
     /// A commit arrives at the branch.
     pub(super) fn land(&mut self, id: &EffectId) {
-        let EffectKind::Merge { request_id, commit } = self.state.effects[id].kind.clone() else {
-            panic!("not a merge")
-        };
-        self.put_on_branch(id, request_id, commit);
+        let cars = self.state.effects[id].kind.lands();
+        self.put_on_branch(id, cars);
         self.check();
     }
 
@@ -662,8 +669,8 @@ impl World {
                 self.outside.grown_from.insert(fresh.to_owned(), base.clone());
                 Some(EffectOutcome::Committed(Candidate { base, ..candidate(fresh) }))
             }
-            EffectKind::Rebase { request_id, .. } => {
-                let base = self.head();
+            EffectKind::Rebase { request_id, onto, .. } => {
+                let base = onto.map_or_else(|| self.head(), |car| car.commit);
                 self.outside.bases.insert(request_id, base.clone());
                 self.outside.grown_from.insert(fresh.to_owned(), base.clone());
                 Some(EffectOutcome::Rebased(Candidate { base, ..candidate(fresh) }))
@@ -690,7 +697,8 @@ impl World {
 
     /// A rebase meets a conflict: the worktree stands on the branch's head, with the marks of both sides.
     pub(super) fn conflict(&mut self, id: &EffectId) -> Conflict {
-        let EffectKind::Rebase { request_id, commit } = self.state.effects[id].kind.clone() else {
+        let EffectKind::Rebase { request_id, commit, .. } = self.state.effects[id].kind.clone()
+        else {
             panic!("not a rebase")
         };
         let (head, base) = (self.head(), self.worktree(&request_id));
@@ -873,7 +881,11 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
         EffectKind::Merge { commit, .. } => {
             EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
         }
-        EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate("c2")),
+        EffectKind::Rebase { onto, .. } => {
+            let usual = candidate("c2");
+            let base = onto.as_ref().map_or(usual.base.clone(), |car| car.commit.clone());
+            EffectOutcome::Rebased(Candidate { base, ..usual })
+        }
         EffectKind::Action { .. } => {
             EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }
         }

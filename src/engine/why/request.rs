@@ -9,7 +9,7 @@ use crate::domain::request::{Request, RequestStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::gates::by_guard;
-use crate::engine::{landing, say, standing};
+use crate::engine::{say, standing, train};
 
 /// The line for a request. `request` is the record, open or ended.
 #[must_use]
@@ -80,14 +80,19 @@ fn moving(
         });
         return Some(("why.running", values));
     }
-    if let Some(effect) = state.effects.values().find(|effect| effect.kind.request_id() == Some(id))
-    {
-        let values = json!({ "request_id": id.as_str(), "effect": effect.kind.name() });
-        return Some(("why.effect", values));
-    }
-    if let Some(place) = landing::place(state, id) {
-        let values = json!({ "request_id": id.as_str(), "place": place });
+    let effect = state.effects.values().find(|effect| effect.kind.request_id() == Some(id));
+    let effect = effect.map(|effect| effect.kind.name());
+    let place = train::place(state, id);
+    if let Some(place) = place.filter(|place| *place > 1 || effect.is_none()) {
+        let values = json!({
+            "request_id": id.as_str(), "place": place, "doing": effect,
+            "clashes": state.requests.get(id).is_some_and(|it| it.work.clashes_with.is_some()),
+        });
         return Some(("why.landing", values));
+    }
+    if let Some(effect) = effect {
+        let values = json!({ "request_id": id.as_str(), "effect": effect });
+        return Some(("why.effect", values));
     }
     if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
         let values = json!({

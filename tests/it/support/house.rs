@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -313,6 +314,12 @@ impl House {
         assert!(status.success(), "{status}\n{}", self.log());
     }
 
+    /// Ends the team as its parent would, however that goes.
+    pub(crate) async fn halt(&mut self) {
+        drop(self.team.as_mut().unwrap().input.take());
+        self.ends().await;
+    }
+
     /// Waits until the team's process has ended by itself, however it did.
     pub(crate) async fn ends(&mut self) -> std::process::ExitStatus {
         let mut team = self.team.take().unwrap();
@@ -378,6 +385,32 @@ impl House {
         match tokio::time::timeout(PATIENCE, looked).await {
             Ok(found) => found,
             Err(_) => panic!("never happened: {what}\n{}\n{}", self.transcript().await, self.log()),
+        }
+    }
+
+    /// Waits until this is so, or the team was killed; whether it is so.
+    pub(crate) async fn lives_until(&mut self, is_so: impl Fn(&House) -> bool) -> bool {
+        let mut signal = self.signal.subscribe();
+        let looked = async {
+            loop {
+                signal.mark_unchanged();
+                if is_so(self) {
+                    return true;
+                }
+                if let Some(status) = self.team.as_ref().and_then(|team| *team.ended.borrow()) {
+                    assert_eq!(status.signal(), Some(9), "{}", self.log());
+                    return false;
+                }
+                signal.changed().await.unwrap();
+            }
+        };
+        match tokio::time::timeout(PATIENCE, looked).await {
+            Ok(true) => true,
+            Ok(false) => {
+                self.team = None;
+                false
+            }
+            Err(_) => panic!("it neither happens nor ends\n{}", self.log()),
         }
     }
 

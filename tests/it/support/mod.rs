@@ -26,6 +26,12 @@ use teams::domain::result::{Proposals, ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::sprint::Duty;
 
+/// A pipe with a name, and the folder that it lies in.
+pub(crate) fn fifo(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).unwrap();
+}
+
 /// What becomes another program on a machine whose kernel has no Landlock: a filter of system calls says so.
 pub(crate) fn without_landlock() -> Vec<String> {
     // The number of `landlock_create_ruleset` is the same everywhere; that of `prctl` is not.

@@ -1,5 +1,5 @@
-//! The queue to the branch: several requests, people who commit meanwhile, withdrawals and restarts, over a branch
-//! that knows where it stands.
+//! The train to the branch: several requests, people who commit meanwhile, withdrawals and restarts, over a branch that
+//! knows where it stands.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, CheckVerdict};
 use crate::domain::ids::{EffectId, RequestId};
 use crate::domain::incoming::Command;
-use crate::domain::request::RequestStatus;
+use crate::domain::policy::{Policy, Prove, TrainPolicy};
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, place, why};
 
@@ -23,6 +24,8 @@ struct Branch {
     bases: BTreeMap<RequestId, String>,
     commits: usize,
     rebases: usize,
+    /// What each commit was made of: a request's change on another commit.
+    made: BTreeMap<String, (RequestId, String)>,
 }
 
 impl Branch {
@@ -37,7 +40,36 @@ impl Branch {
 
     fn grown(&mut self, id: &RequestId) -> Candidate {
         let base = self.bases.entry(id.clone()).or_insert_with(|| self.head.clone()).clone();
-        Candidate { base, ..candidate(&self.fresh("c")) }
+        let commit = self.fresh("c");
+        self.made.insert(commit.clone(), (id.clone(), base.clone()));
+        Candidate { base, ..candidate(&commit) }
+    }
+
+    /// The requests whose changes a commit has, the newest first.
+    fn members(&self, commit: &str) -> Vec<RequestId> {
+        let mut all = Vec::new();
+        let mut at = commit;
+        while let Some((id, base)) = self.made.get(at) {
+            all.push(id.clone());
+            at = base;
+        }
+        all
+    }
+
+    /// What comes of composing and proving, where nothing is in the way.
+    fn well(&mut self, kind: &EffectKind) -> EffectOutcome {
+        match kind {
+            EffectKind::Rebase { request_id, onto, .. } => {
+                self.rebases += 1;
+                let base = onto.as_ref().map_or(&self.head, |car| &car.commit).clone();
+                self.bases.insert(request_id.clone(), base);
+                EffectOutcome::Rebased(self.grown(request_id))
+            }
+            EffectKind::Checks { commit, .. } => {
+                EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
+            }
+            other => good_effect(other, "c0"),
+        }
     }
 
     /// What comes of an effect, which is done whole or not at all.
@@ -54,24 +86,34 @@ impl Branch {
                 };
                 EffectOutcome::Checked(evidence(commit, verdict))
             }
-            EffectKind::Merge { request_id, commit } => {
-                let request = &world.state.requests[request_id];
-                let candidate = request.work.candidate.as_ref().expect("a candidate");
-                assert_eq!(&candidate.commit, commit);
-                if candidate.base != self.head {
-                    return EffectOutcome::BranchMoved { head: self.head.clone() };
+            EffectKind::Merge { commit, .. } => {
+                let cars = kind.lands();
+                let requests = cars.iter().map(|car| &world.state.requests[&car.request_id]);
+                let mut at = self.head.clone();
+                for (car, request) in cars.iter().zip(requests) {
+                    let candidate = request.work.candidate.as_ref().expect("a candidate");
+                    assert_eq!(candidate.commit, car.commit);
+                    if candidate.base != at {
+                        assert_eq!(at, self.head, "the train is one chain");
+                        return EffectOutcome::BranchMoved { head: self.head.clone() };
+                    }
+                    at.clone_from(&car.commit);
+                    assert!(!request.params.unread_edit, "what lands is not what is asked for now");
+                    let proof = request.work.evidence.as_ref();
+                    let proven = proof.is_some_and(|it| it.is_green() && it.commit == car.commit);
+                    let inner = world.policy.train.prove == Prove::Tip && car.commit != *commit;
+                    assert!(proven || inner, "it lands unproven");
                 }
-                assert!(!request.params.unread_edit, "what lands is not what is asked for now");
-                let proof = request.work.evidence.as_ref().expect("a proof");
-                assert!(proof.is_green() && proof.commit == *commit, "it lands unproven");
                 self.head.clone_from(commit);
-                self.landed.push(commit.clone());
+                self.landed.extend(cars.into_iter().map(|car| car.commit));
                 EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
             }
-            EffectKind::Rebase { request_id, commit } => {
+            EffectKind::Rebase { onto: Some(_), .. } if dice.roll(8) == 0 => EffectOutcome::Clash,
+            EffectKind::Rebase { request_id, commit, onto } => {
                 self.rebases += 1;
-                let before = self.bases.insert(request_id.clone(), self.head.clone());
-                if dice.roll(8) > 0 {
+                let base = onto.as_ref().map_or(&self.head, |car| &car.commit).clone();
+                let before = self.bases.insert(request_id.clone(), base);
+                if onto.is_some() || dice.roll(8) > 0 {
                     return EffectOutcome::Rebased(self.grown(request_id));
                 }
                 EffectOutcome::Conflict(Conflict {
@@ -100,7 +142,9 @@ fn asked(world: &mut World, number: usize) -> Vec<RequestId> {
 /// One history of several requests. What an effect did is told at some later time.
 fn history(seed: u64) {
     let mut dice = Dice(seed);
-    let mut world = World::new(policy());
+    let prove = *dice.pick(&[Prove::Each, Prove::Tip]);
+    let train = TrainPolicy { prove, batch: 1 + dice.roll(8) };
+    let mut world = World::new(Policy { train, ..policy() });
     let number = 2 + dice.roll(5);
     let ids = asked(&mut world, number);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
@@ -184,8 +228,8 @@ fn history(seed: u64) {
 }
 
 #[test]
-fn whoever_commits_withdraws_or_restarts_meanwhile_one_lands_at_a_time_and_proven() {
-    for seed in 0..120 {
+fn whoever_commits_withdraws_or_restarts_meanwhile_what_lands_is_proven() {
+    for seed in 0..240 {
         history(seed);
     }
 }
@@ -208,7 +252,8 @@ fn a_branch_that_moves_a_hundred_times_is_followed_a_hundred_times() {
 
 #[test]
 fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
-    let mut world = World::new(policy());
+    let train = TrainPolicy { batch: 10, ..TrainPolicy::default() };
+    let mut world = World::new(Policy { train, ..policy() });
     let ids = asked(&mut world, 10);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
     let lands = |kind: &EffectKind| matches!(kind, EffectKind::Merge { .. });
@@ -221,12 +266,9 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
         match &todo {
             Todo::Effect(id) => {
                 let kind = world.state.effects[id].kind.clone();
-                let outcome = branch.outcome(&world, &mut Dice(2), &kind);
-                let outcome = match (kind, outcome) {
-                    (EffectKind::Checks { commit, .. }, _) => {
-                        EffectOutcome::Checked(evidence(&commit, CheckVerdict::Passed))
-                    }
-                    (_, outcome) => outcome,
+                let outcome = match kind {
+                    EffectKind::Rebase { .. } | EffectKind::Checks { .. } => branch.well(&kind),
+                    _ => branch.outcome(&world, &mut Dice(2), &kind),
                 };
                 world.effect(id, outcome);
             }
@@ -254,14 +296,7 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
     {
         let kind = world.state.effects[&id].kind.clone();
         let outcome = match &kind {
-            EffectKind::Rebase { request_id, .. } => {
-                branch.rebases += 1;
-                branch.bases.insert(request_id.clone(), branch.head.clone());
-                EffectOutcome::Rebased(branch.grown(request_id))
-            }
-            EffectKind::Checks { commit, .. } => {
-                EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
-            }
+            EffectKind::Rebase { .. } | EffectKind::Checks { .. } => branch.well(&kind),
             EffectKind::Commit { .. }
             | EffectKind::Base { .. }
             | EffectKind::Merge { .. }
@@ -283,12 +318,103 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
     let mut expected = order;
     expected.remove(1);
     assert_eq!(landed, expected, "in the order in which they came");
-    // The first one stood on the head; each of the others is composed anew exactly once.
-    assert_eq!(branch.rebases, 8);
+    // The first one stood on the head. Each of the others is composed once, and those behind the second once more.
+    assert_eq!(branch.rebases, 9 + 8);
 }
 
 fn by_place(world: &World, ids: &[RequestId]) -> Vec<RequestId> {
     let mut order = ids.to_vec();
     order.sort_by_key(|id| place(&world.state, id));
     order
+}
+
+/// Requests that are ready at the same time, and whose commits are red where `red` says so of the numbers of the
+/// requests that they hold. Returns who landed, in order, and how often checks ran in the train.
+fn train_of(
+    prove: Prove,
+    number: usize,
+    red: impl Fn(&[usize]) -> bool,
+) -> (Vec<usize>, usize, World) {
+    let train = TrainPolicy { prove, ..TrainPolicy::default() };
+    let mut world = World::new(Policy { train, ..policy() });
+    let ids = asked(&mut world, number);
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    let mut ready = false;
+    let (mut landed, mut runs) = (Vec::new(), 0);
+    let number_of = |id: &RequestId| ids.iter().position(|other| other == id).expect("a number");
+    loop {
+        let lands = |todo: &Todo| {
+            let Todo::Effect(id) = todo else { return false };
+            let kind = &world.state.effects[id].kind;
+            kind.change_of().is_some_and(|id| place(&world.state, id).is_some())
+        };
+        let todo = world.todo();
+        let first = todo.iter().find(|todo| ready || !lands(todo)).cloned();
+        let Some(todo) = first else {
+            if ready {
+                break;
+            }
+            ready = true;
+            continue;
+        };
+        let Todo::Effect(id) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let kind = world.state.effects[id].kind.clone();
+        let outcome = match &kind {
+            EffectKind::Checks { request_id, commit, .. } if ready => {
+                runs += usize::from(place(&world.state, request_id).is_some());
+                let members: Vec<usize> = branch.members(commit).iter().map(number_of).collect();
+                let verdict =
+                    if red(&members) { CheckVerdict::Failed } else { CheckVerdict::Passed };
+                EffectOutcome::Checked(evidence(commit, verdict))
+            }
+            EffectKind::Merge { .. } => {
+                let outcome = branch.outcome(&world, &mut Dice(1), &kind);
+                if let EffectOutcome::Merged { .. } = outcome {
+                    landed.extend(kind.lands().iter().map(|car| number_of(&car.request_id)));
+                }
+                outcome
+            }
+            EffectKind::Commit { .. } => branch.outcome(&world, &mut Dice(1), &kind),
+            other => branch.well(&other.clone()),
+        };
+        world.effect(id, outcome);
+    }
+    (landed, runs, world)
+}
+
+#[test]
+fn a_red_car_leaves_and_all_others_land_in_their_order() {
+    // The first one is proven on the branch already, and the repetition of the red one is a run.
+    let (landed, runs, world) = train_of(Prove::Each, 8, |members| members.contains(&4));
+    assert_eq!(landed, [0, 1, 2, 3, 5, 6, 7]);
+    let blocked = |it: &&std::sync::Arc<Request>| it.status == RequestStatus::Blocked;
+    assert_eq!(world.state.requests.values().filter(blocked).count(), 1, "a person is asked");
+    // Each but the first, the repetition, and at most those behind the red one anew.
+    assert!((7..=7 + 1 + 3).contains(&runs), "{runs}");
+}
+
+#[test]
+fn the_longest_green_beginning_is_found_by_halving() {
+    let bound = |n: usize| 1 + n.next_power_of_two().ilog2() as usize;
+    for bad in 1..8 {
+        let (landed, runs, _) = train_of(Prove::Tip, 8, |members| members.contains(&bad));
+        let expected: Vec<usize> = (0..8).filter(|it| *it != bad).collect();
+        assert_eq!(landed, expected);
+        // The first one is proven before. Then the search, the repetition, and those behind the red one.
+        assert!(runs <= bound(7) + 1 + 1, "{bad}: {runs}");
+    }
+    let (landed, runs, _) = train_of(Prove::Tip, 8, |_| false);
+    assert_eq!((landed.len(), runs), (8, 1), "one run for all");
+}
+
+#[test]
+fn of_two_that_are_red_only_together_the_later_one_leaves() {
+    for prove in [Prove::Each, Prove::Tip] {
+        let both = |members: &[usize]| members.contains(&2) && members.contains(&5);
+        let (landed, ..) = train_of(prove, 8, both);
+        assert_eq!(landed, [0, 1, 2, 3, 4, 6, 7], "{prove:?}");
+    }
 }

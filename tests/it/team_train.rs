@@ -1,0 +1,200 @@
+//! The train to the branch: changes that are ready at the same time are composed one on the other, proven side by
+//! side, and land in their order, each as what was proven.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use teams::domain::effect::EffectKind;
+use teams::domain::request::{Request, RequestStatus};
+use teams::domain::role::Role;
+use teams::domain::state::State;
+use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
+use teams::platform::plug::{PLUG_VARIABLE, Point};
+
+use crate::support::fifo;
+use crate::support::house::{House, Plan, words};
+
+const CARS: usize = 4;
+
+/// Checks of more than one note wait until the gate is open: so many changes are ready meanwhile as the test wants.
+struct Gate {
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Gate {
+    fn new() -> Gate {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("go");
+        fifo(&path);
+        Gate { path, _folder: folder }
+    }
+
+    /// A house whose checks are those of `rule`, behind the gate.
+    fn plan(&self, rule: &str, train: &str) -> Plan {
+        let gate = self.path.display();
+        let script = format!("set -- note*.md; [ $# -lt 2 ] || : < {gate}; {rule}");
+        let script = serde_json::json!(script);
+        Plan {
+            checks: format!("[{{name: notes, command: [sh, -c, {script}], read: [{gate}]}}]"),
+            more: format!("limits: {{parallel_runs: 4, check_runs: 4}}\ntrain: {train}\n"),
+            ..Plan::script("- {role: developer, times: 1, do: listen, text: go on}\n")
+        }
+    }
+
+    /// From now on nothing waits, as long as what this returns is held.
+    async fn open(&self) -> File {
+        let path = self.path.clone();
+        let open = move || File::options().read(true).write(true).open(path).unwrap();
+        tokio::task::spawn_blocking(open).await.unwrap()
+    }
+}
+
+/// Requests for a note each, all of which grew from the same commit, ready at the same time. The first one has landed,
+/// the others are composed, and the checks of `proving` of them wait.
+async fn ready(house: &House, proving: usize) -> Vec<String> {
+    let mut asked = Vec::new();
+    for number in 0..CARS {
+        asked.push(house.ask(&format!("create note{number}.md with \"note {number}\"")).await);
+    }
+    for one in &asked {
+        house
+            .request(one, "the developer is at work", |request| {
+                request.work.active_run.is_some()
+                    && request.route.current_role == Some(Role::Developer)
+            })
+            .await;
+    }
+    for one in &asked {
+        house.say(one, "go on").await;
+    }
+    house
+        .until("the train is composed", async |house: &House| {
+            let state = house.state()?;
+            let queued = state.requests.values().filter(|it| it.work.landing_since.is_some());
+            // The one behind the first may have been put onto what the first one left on the branch.
+            let composed = queued.clone().filter(|it| it.work.behind.is_some()).count();
+            let checks = state.effects.values();
+            let checks = checks.filter(|it| matches!(it.kind, EffectKind::Checks { .. })).count();
+            let all = queued.count() == CARS - 1 && composed >= CARS - 2;
+            (all && checks == proving && state.effects.len() == checks).then_some(())
+        })
+        .await;
+    asked
+}
+
+async fn all_ended(house: &House, asked: &[String]) -> Vec<Request> {
+    let mut all = Vec::new();
+    for one in asked {
+        let ended = |it: &Request| it.status.is_terminal() || it.status == RequestStatus::Blocked;
+        all.push(house.request(one, "it has ended", ended).await);
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cars_are_proven_side_by_side_and_composed_anew_when_a_person_commits() {
+    let gate = Gate::new();
+    let house = House::open(gate.plan("true", "{prove: each}")).await;
+    let asked = ready(&house, CARS - 1).await;
+    let (code, board, _) = house.teams(&["board"]).await;
+    assert_eq!(code, 0, "{board}");
+    assert!(board.contains("note"), "{board}");
+    house.commit_by_hand("hand.md", "by hand\n", "By hand");
+    let _open = gate.open().await;
+    for request in all_ended(&house, &asked).await {
+        assert_eq!(request.status, RequestStatus::Committed);
+        // The commit that was proven is the one that landed.
+        let evidence = request.work.evidence.as_ref().unwrap();
+        assert_eq!(request.outcome.commit_sha.as_ref(), Some(&evidence.commit));
+        assert!(evidence.is_green() && request.outcome.proven_through.is_none());
+    }
+    for number in 0..CARS {
+        assert_eq!(house.on_branch(&format!("note{number}.md")), format!("note {number}\n"));
+    }
+    assert_eq!(house.on_branch("hand.md"), "by hand\n");
+    assert_eq!(house.commits().len(), CARS + 1);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_cars_that_are_red_only_together_the_later_one_goes_back() {
+    let gate = Gate::new();
+    let rule = "test ! -e note1.md || test ! -e note3.md";
+    let house = House::open(gate.plan(rule, "{prove: each, batch: 4}")).await;
+    let asked = ready(&house, CARS - 1).await;
+    let _open = gate.open().await;
+    let all = all_ended(&house, &asked).await;
+    let landed = |it: &&Request| it.status == RequestStatus::Committed;
+    assert_eq!(all.iter().filter(landed).count(), CARS - 1, "{all:#?}");
+    let back = all.iter().find(|it| !landed(it)).unwrap();
+    assert_eq!(back.blocked.as_ref().unwrap().code.word(), "checks_failing");
+    let names: String = house.commits().concat();
+    let pair = [1, 3].map(|number| names.contains(&format!("note{number}.md")));
+    assert_eq!(pair.iter().filter(|it| **it).count(), 1, "{names}");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what() {
+    let gate = Gate::new();
+    let house = House::open(gate.plan("true", "{prove: tip}")).await;
+    let asked = ready(&house, 1).await;
+    let _open = gate.open().await;
+    let all = all_ended(&house, &asked).await;
+    assert!(all.iter().all(|it| it.status == RequestStatus::Committed), "{all:#?}");
+    let tips: Vec<&String> = all.iter().filter_map(|it| it.outcome.commit_sha.as_ref()).collect();
+    let mut inner = 0;
+    for request in &all {
+        let Some(through) = &request.outcome.proven_through else { continue };
+        inner += 1;
+        assert!(tips.contains(&through) && request.outcome.commit_sha.as_ref() != Some(through));
+        let commit = request.outcome.commit_sha.as_ref().unwrap();
+        let told = words(&house.reads("general", &commit[..7]).await);
+        assert!(told.contains(&format!("proven through `{}", &through[..7])), "{told}");
+        assert!(!told.contains("green"), "{told}");
+    }
+    assert!(inner >= 1, "{all:#?}");
+    assert_eq!(house.commits().len(), CARS);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails() {
+    for (every, train) in [(5, "{prove: each}"), (7, "{prove: tip}")] {
+        let gate = Gate::new();
+        let mut house = House::open(gate.plan("true", train)).await;
+        let asked = ready(&house, if train.contains("each") { CARS - 1 } else { 1 }).await;
+        let _open = gate.open().await;
+        house.stop().await;
+        let mut killed = 0;
+        loop {
+            let left = house.beside("left");
+            let kill = (PLUG_VARIABLE, format!("{}:{every}", Point::AfterSync.as_str()));
+            let forget = (FORGET_VARIABLE, format!("{killed}:{}", left.display()));
+            house.start_with(&[kill, forget]);
+            let over = |house: &House| {
+                let is_empty = |state: State| {
+                    let done = state.requests.is_empty() && state.effects.is_empty();
+                    done && state.outgoing.is_empty()
+                };
+                house.state().is_some_and(is_empty)
+            };
+            if house.lives_until(over).await {
+                // It may be struck once more as it stops.
+                house.halt().await;
+                break;
+            }
+            forgetful_disk::apply(&left).unwrap();
+            killed += 1;
+            assert!(killed < 200, "it never gets there");
+        }
+        assert!(killed > 3, "{killed}");
+        house.start();
+        for request in all_ended(&house, &asked).await {
+            assert_eq!(request.status, RequestStatus::Committed);
+        }
+        assert_eq!(house.commits().len(), CARS, "{:?}", house.commits());
+        house.close().await;
+    }
+}
