@@ -58,6 +58,7 @@ pub(crate) fn policy() -> Policy {
         own_ids: [].into(),
         relay_channel: Some(ChannelId(11)),
         actions: BTreeMap::new(),
+        train: Default::default(),
         has_checks: true,
         checks_digest: String::new(),
         proves_base: false,

@@ -53,6 +53,8 @@ words! {
         NoChange = "no_change",
         /// The marks of a conflict still stand in the files.
         UnsolvedConflict = "unsolved_conflict",
+        /// More was changed to solve a conflict than either side had.
+        BeyondConflict = "beyond_conflict",
         /// The branch changed the same places.
         RebaseConflict = "rebase_conflict",
         /// A person's edits are where the commit would write.
@@ -103,6 +105,7 @@ impl BlockCode {
             | Self::ChecksFailing
             | Self::NoChange
             | Self::UnsolvedConflict
+            | Self::BeyondConflict
             | Self::Other => false,
         }
     }
@@ -135,6 +138,7 @@ impl BlockCode {
             | Self::ChecksInconclusive
             | Self::NoChange
             | Self::UnsolvedConflict
+            | Self::BeyondConflict
             | Self::RebaseConflict
             | Self::PersonEdits
             | Self::CommitFailed

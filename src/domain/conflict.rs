@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A change that does not fit onto what came onto the branch meanwhile. It stands on the branch's head already,
 /// and what both sides wrote is marked in the files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     /// The commit of the branch that the worktree stands on now.
     pub head: String,
@@ -14,4 +14,10 @@ pub struct Conflict {
     pub base: String,
     /// The paths that both sides changed in ways that do not fit together.
     pub paths: Vec<String>,
+    /// The first place where they do not, as it is marked, for a person who has to decide.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+    /// The acceptance criteria of the requests on the other side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<String>,
 }

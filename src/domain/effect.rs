@@ -287,6 +287,11 @@ pub enum EffectOutcome {
         /// In these paths.
         paths: Vec<String>,
     },
+    /// Nothing was committed: to solve the conflict, more was changed than either side had.
+    BeyondConflict {
+        /// These paths.
+        paths: Vec<String>,
+    },
     /// A person's uncommitted edits in the checked-out branch stand in the way.
     PersonEdits {
         /// In these paths.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A member of the team. The first seven are public, in the order in which people see them; the last
-/// three work inside the orchestrator's process and have no channel presence of their own.
+/// four work inside the orchestrator's process and have no channel presence of their own.
 #[derive(
     Debug,
     Clone,
@@ -39,6 +39,8 @@ pub enum Role {
     Sourcer,
     /// Internal: commits and merges. Executed by the runtime, never by a model.
     VersionController,
+    /// Internal: brings together two changes that met in the same place, neither of which it wrote or reviewed.
+    ConflictResolver,
 }
 
 impl Role {
@@ -53,7 +55,7 @@ impl Role {
         Role::Qa,
     ];
     /// Every role.
-    pub const ALL: [Role; 10] = [
+    pub const ALL: [Role; 11] = [
         Role::Orchestrator,
         Role::Research,
         Role::Planner,
@@ -64,6 +66,7 @@ impl Role {
         Role::Parser,
         Role::Sourcer,
         Role::VersionController,
+        Role::ConflictResolver,
     ];
 
     /// The name in files, folders, configuration and messages.
@@ -80,6 +83,7 @@ impl Role {
             Role::Parser => "parser",
             Role::Sourcer => "sourcer",
             Role::VersionController => "version_controller",
+            Role::ConflictResolver => "conflict_resolver",
         }
     }
 

@@ -150,6 +150,8 @@ words! {
         NoChange = "no_change",
         /// The marks of a conflict still stand in the files.
         UnsolvedConflict = "unsolved_conflict",
+        /// More was changed to solve a conflict than either side had.
+        BeyondConflict = "beyond_conflict",
         /// The agent says that the task needs a real agent (rehearsal).
         NeedsRealAgent = "needs_real_agent",
         /// Nothing on the machine confines agents, and the operator has not allowed one without.
@@ -182,6 +184,7 @@ impl FailKind {
             | Self::WroteFiles
             | Self::NoChange
             | Self::UnsolvedConflict
+            | Self::BeyondConflict
             | Self::NeedsRealAgent
             | Self::NoSandbox
             | Self::Other => false,
@@ -205,6 +208,7 @@ impl FailKind {
             | Self::WroteFiles
             | Self::NoChange
             | Self::UnsolvedConflict
+            | Self::BeyondConflict
             | Self::MaxTurns
             | Self::Other => true,
             Self::Auth

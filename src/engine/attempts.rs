@@ -86,12 +86,16 @@ pub(super) fn failed(
 /// without a result, of the step that delivered it.
 pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, message: &str) {
     let Some((lifecycle, state)) = turn.stands(id) else { return };
-    let state = lifecycle::build_again(&lifecycle, &state);
+    let solves = turn.request(id).is_some_and(|request| request.work.conflict.is_some());
+    let again = if solves { lifecycle::solve_again } else { lifecycle::build_again };
+    let state = again(&lifecycle, &state);
     let (step, role) = (state.step, state.phase_owner);
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(state);
+        request.route.current_role = Some(role);
+    }
     let limit = turn.attempts(id);
     let Some(request) = turn.edit(id) else { return };
-    request.params.workflow = Some(state);
-    request.route.current_role = Some(role);
     request.work.spent.rejected += 1;
     let attempt = request.work.spent.rejected;
     request.work.spent.step_failures = attempt;
@@ -273,6 +277,7 @@ fn code(kind: FailKind) -> BlockCode {
         FailKind::NoSandbox => BlockCode::NoSandbox,
         FailKind::NoChange => BlockCode::NoChange,
         FailKind::UnsolvedConflict => BlockCode::UnsolvedConflict,
+        FailKind::BeyondConflict => BlockCode::BeyondConflict,
         FailKind::RateLimit => BlockCode::RateLimited,
         FailKind::Overloaded
         | FailKind::Context

@@ -41,7 +41,8 @@ impl Claim {
 /// The claims of a result that do not hold.
 fn unfounded(request: &Request, report: &RunReport, result: &RoleResult) -> Vec<Claim> {
     let mut claims = Vec::new();
-    let builds = report.role == Role::Developer && report.step.is_some();
+    let builds = matches!(report.role, Role::Developer | Role::ConflictResolver);
+    let builds = builds && report.step.is_some();
     if builds
         && result.status == ResultStatus::Completed
         && report.changed_paths.is_empty()

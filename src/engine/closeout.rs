@@ -28,7 +28,13 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
         request.work.unjudged.clear();
     }
     request.work.candidate = Some(candidate);
-    request.work.conflict = None;
+    if let Some(solved) = request.work.conflict.take() {
+        for one in solved.criteria {
+            if !request.work.others_criteria.contains(&one) {
+                request.work.others_criteria.push(one);
+            }
+        }
+    }
     request.work.spent.rejected = 0;
     proceed(turn, id);
 }
@@ -51,6 +57,12 @@ pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
 pub(super) fn unsolved(turn: &mut Turn<'_>, id: &RequestId, paths: &[String]) {
     let message = format!("the marks of the conflict still stand in {}", paths.join(", "));
     attempts::rejected(turn, id, FailKind::UnsolvedConflict, &message);
+}
+
+/// Whoever solved a conflict has changed what neither side had.
+pub(super) fn beyond_conflict(turn: &mut Turn<'_>, id: &RequestId, paths: &[String]) {
+    let message = format!("neither side of the conflict changed {}", paths.join(", "));
+    attempts::rejected(turn, id, FailKind::BeyondConflict, &message);
 }
 
 /// Goes on with the step for which the commit was made.
@@ -326,12 +338,13 @@ pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
 /// who is told both, solves it.
 pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict) {
     let paths = conflict.paths.join("\n");
+    let shown = format!("{paths}\n{}", conflict.excerpt).trim_end().to_owned();
     turn.record(id, EventKind::Conflict, "runtime", &paths, json!(conflict));
     let Some(request) = turn.edit(id) else { return };
     let solves = request.duty().is_none();
     let Some((lifecycle, state)) = turn.stands(id).filter(|_| solves) else {
         // There is no developer to ask.
-        ending::block(turn, id, BlockCode::RebaseConflict, &paths, Vec::new());
+        ending::block(turn, id, BlockCode::RebaseConflict, &shown, Vec::new());
         return;
     };
     let values = json!({ "head": say::short(&conflict.head), "paths": conflict.paths });
@@ -342,7 +355,7 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     request.work.conflict = Some(conflict);
     let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Conflict);
     if let WorkflowDecision::Blocked { text, .. } = &mut decision {
-        *text = paths;
+        *text = shown;
     }
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.conflict", values);
     progress::follow(turn, id, decision);

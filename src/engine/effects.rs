@@ -90,6 +90,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::Committed(candidate) => closeout::committed(turn, &request_id, candidate),
         EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
         EffectOutcome::Unsolved { paths } => closeout::unsolved(turn, &request_id, &paths),
+        EffectOutcome::BeyondConflict { paths } => {
+            closeout::beyond_conflict(turn, &request_id, &paths);
+        }
         EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
         EffectOutcome::PreparationAsked(question) => {
             gates::preparation::asked(turn, &request_id, question);
@@ -217,6 +220,7 @@ fn action_ended(
         | EffectOutcome::AlreadyOnBranch { .. }
         | EffectOutcome::Conflict(_)
         | EffectOutcome::Unsolved { .. }
+        | EffectOutcome::BeyondConflict { .. }
         | EffectOutcome::PersonEdits { .. }
         | EffectOutcome::Baselined(_)
         | EffectOutcome::Inspected(_)

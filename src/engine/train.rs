@@ -267,17 +267,19 @@ fn has_effect(turn: &Turn<'_>, car: &Car) -> bool {
 /// Each car is proven where it stands, and the first one lands. A verdict against one whose turn was not yet is looked
 /// at again when all before it are on the branch.
 fn each(turn: &mut Turn<'_>, chain: &[Car]) {
-    let Some(first) = chain.first() else { return };
     let lands = turn.has_effect(|kind| !kind.lands().is_empty());
-    if lands || has_effect(turn, first) {
-        return;
-    }
-    if is_held(turn, first) {
-        prove(turn, first, Proving::Again);
-    } else if turn.policy.has_checks && proof_of(turn, first) == Proof::None {
-        prove(turn, first, Proving::Whole);
-    } else {
-        land(turn, chain.iter().take(1));
+    for (at, car) in chain.iter().enumerate() {
+        let is_open = turn.policy.has_checks && proof_of(turn, car) == Proof::None;
+        if has_effect(turn, car) || at == 0 && lands {
+            continue;
+        }
+        match (at, is_held(turn, car)) {
+            (0, true) => prove(turn, car, Proving::Again),
+            (0, false) if is_open => prove(turn, car, Proving::Whole),
+            (0, false) => land(turn, chain.iter().take(1)),
+            (_, false) if is_open => prove(turn, car, Proving::Once),
+            (_, _) => {}
+        }
     }
 }
 

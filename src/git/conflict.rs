@@ -159,6 +159,44 @@ pub fn unsolved(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<
     Ok(found)
 }
 
+/// The paths in which `tree` differs from the branch's head though neither side of the conflict changed them.
+pub fn beyond(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<Vec<String>> {
+    let repository = project.repository()?;
+    let of = |id: &str| -> Result<Tree<'_>> {
+        Ok(repository.find_commit(id.parse::<CommitId>()?.0)?.tree()?)
+    };
+    let (base, head, own) = (of(&conflict.base)?, of(&conflict.head)?, of(&conflict.commit)?);
+    let mut known = BTreeSet::new();
+    for side in [&head, &own] {
+        let changed = content::changes(&repository, &base, side)?;
+        known.extend(changed.into_iter().map(|it| it.path));
+    }
+    let solved = content::changes(&repository, &head, &repository.find_tree(tree.0)?)?;
+    Ok(solved.into_iter().map(|it| it.path).filter(|path| !known.contains(path)).collect())
+}
+
+/// The first marked place of a conflict, at most so many lines of it.
+pub(super) fn first_place(
+    repository: &Repository,
+    tree: &Tree<'_>,
+    paths: &[String],
+    lines: usize,
+) -> Result<String> {
+    for path in paths {
+        let Ok(entry) = tree.get_path(Path::new(path)) else { continue };
+        let Some(blob) = entry.to_object(repository)?.as_blob().cloned() else { continue };
+        let text = String::from_utf8_lossy(blob.content());
+        let mut place: Vec<&str> =
+            text.lines().skip_while(|line| !line.starts_with("<<<<<<< ")).take(lines).collect();
+        let end = place.iter().position(|line| line.starts_with(">>>>>>> "));
+        place.truncate(end.map_or(place.len(), |end| end + 1));
+        if !place.is_empty() {
+            return Ok(place.join("\n"));
+        }
+    }
+    Ok(String::new())
+}
+
 /// The lines of a file that read like marks; none where there is no such file.
 fn marks(repository: &Repository, tree: &Tree<'_>, path: &str) -> Result<Vec<Vec<u8>>> {
     let entry = match tree.get_path(Path::new(path)) {

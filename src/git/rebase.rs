@@ -11,6 +11,9 @@ use crate::domain::conflict::Conflict;
 use crate::domain::evidence::Candidate;
 use crate::domain::time::Timestamp;
 
+/// Lines of a conflict that a card shows.
+const PLACE_LINES: usize = 20;
+
 /// What came of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rebased {
@@ -88,6 +91,8 @@ pub fn rebase(
             head: new_base.to_string(),
             commit: candidate.commit.clone(),
             base: candidate.base.clone(),
+            excerpt: conflict::first_place(&repository, &tree, &paths, PLACE_LINES)?,
+            criteria: Vec::new(),
             paths,
         }));
     }

@@ -76,7 +76,8 @@ pub(super) fn answer(
             | Role::Qa
             | Role::Parser
             | Role::Sourcer
-            | Role::VersionController => {
+            | Role::VersionController
+            | Role::ConflictResolver => {
                 nothing_to_add(task).with("backlog_items", json!([])).done()
             }
         };

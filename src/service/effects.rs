@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::assignment;
 use super::busy::Busy;
 use super::checks;
 use super::effect_error::EffectError;
@@ -20,6 +21,7 @@ use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
 use crate::domain::config::Commits;
+use crate::domain::conflict::Conflict;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
@@ -36,6 +38,7 @@ use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Spec};
 use crate::platform::{files, tasks};
+use crate::store;
 use crate::worker::RUNS;
 
 /// Bytes of an action's log that people are shown.
@@ -74,6 +77,8 @@ pub(super) async fn execute(team: Arc<Team>) {
             let outcome = match carried_out(&team, effect.clone(), &stop.token).await {
                 Ok(outcome) => Some(outcome),
                 Err(EffectError::Unwanted | EffectError::Hub(_)) => None,
+                // Whoever called it off waits for no outcome.
+                Err(_) if stop.token.is_cancelled() && is_gone(&team, &effect) => None,
                 Err(trouble) => {
                     tracing::warn!(effect = effect.kind.name(), %trouble, "an effect failed");
                     Some(EffectOutcome::Failed {
@@ -90,6 +95,10 @@ pub(super) async fn execute(team: Arc<Team>) {
             }
         });
     }
+}
+
+fn is_gone(team: &Team, effect: &Effect) -> bool {
+    team.hub.read(|state| !state.effects.contains_key(&effect.effect_id))
 }
 
 /// A worktree is given back last: after its agent has ended, and after whatever else the runtime does
@@ -255,11 +264,18 @@ async fn commit(
             };
             if let Some(conflict) = conflict {
                 let (project, tree) = (team.project.clone(), plan.tree);
-                let unsolved = move || git::conflict::unsolved(&project, &conflict, tree);
-                let paths = tasks::blocking(unsolved).await??;
-                if !paths.is_empty() {
+                let look = move || -> Result<_, GitError> {
+                    let unsolved = git::conflict::unsolved(&project, &conflict, tree)?;
+                    Ok((unsolved, git::conflict::beyond(&project, &conflict, tree)?))
+                };
+                let (unsolved, beyond) = tasks::blocking(look).await??;
+                if !unsolved.is_empty() {
                     begin(team, effect, &Value::Null).await?;
-                    return Ok(EffectOutcome::Unsolved { paths });
+                    return Ok(EffectOutcome::Unsolved { paths: unsolved });
+                }
+                if !beyond.is_empty() {
+                    begin(team, effect, &Value::Null).await?;
+                    return Ok(EffectOutcome::BeyondConflict { paths: beyond });
                 }
             }
             begin(team, effect, &plan).await?;
@@ -372,8 +388,29 @@ async fn rebase(
         Rebased::Moved(candidate) => EffectOutcome::Rebased(for_deciders(team, candidate).await?),
         Rebased::NothingLeft => EffectOutcome::AlreadyOnBranch { head: head.to_string() },
         Rebased::Clash => EffectOutcome::Clash,
-        Rebased::Conflict(conflict) => EffectOutcome::Conflict(conflict),
+        Rebased::Conflict(conflict) => {
+            let criteria = criteria_of_others(team, conflict.clone()).await?;
+            EffectOutcome::Conflict(Conflict { criteria, ..conflict })
+        }
     })
+}
+
+/// What the requests on the other side of a conflict are held against.
+async fn criteria_of_others(
+    team: &Arc<Team>,
+    conflict: Conflict,
+) -> Result<Vec<String>, EffectError> {
+    let team = Arc::clone(team);
+    tasks::blocking(move || {
+        let mut criteria = Vec::new();
+        for commit in git::conflict::sides(&team.project, &conflict, 0)?.commits {
+            let Some(id) = commit.request else { continue };
+            let Some(other) = store::read_request(team.root(), &id)? else { continue };
+            criteria.extend(team.hub.read(|state| assignment::criteria(state, &other)));
+        }
+        Ok(criteria)
+    })
+    .await?
 }
 
 /// Runs a registered action under the supervisor, in the workspace, with its output in its log.

@@ -422,6 +422,7 @@ fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, Tas
         own: sides.own,
         branch: sides.branch,
         others,
+        criteria: conflict.criteria.clone(),
     }))
 }
 

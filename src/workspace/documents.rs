@@ -125,7 +125,8 @@ impl Entry {
             | Role::Qa
             | Role::Parser
             | Role::Sourcer
-            | Role::VersionController => {}
+            | Role::VersionController
+            | Role::ConflictResolver => {}
         }
         out.push(self.append_shared("shared_history.md")?);
         Ok(())

@@ -101,10 +101,15 @@ async fn two_requests_that_change_the_same_line_both_land_and_each_is_told_of_th
         (1, 0),
         "{room:#?}"
     );
-    // The developer has both sides' changes and both requests' words.
-    let prompts = prompts(&house, &second, "developer").await;
-    assert_eq!(prompts.len(), 2);
-    assert!(!prompts[0].contains("# What the branch changed meanwhile"));
+    // Whoever brings them together wrote neither, and has both sides' changes, words and criteria.
+    let built = prompts(&house, &second, "developer").await;
+    assert!(built.len() == 1 && !built[0].contains("# What the branch changed meanwhile"));
+    let solved = prompts(&house, &second, "conflict_resolver").await;
+    assert_eq!(solved.len(), 1);
+    let criterion = first.work.criteria.first().unwrap();
+    assert_eq!(second.work.others_criteria, first.work.criteria);
+    let judged = prompts(&house, &second, "qa").await;
+    assert!(judged.last().unwrap().contains(criterion), "{judged:#?}");
     let wanted = [
         "# What the branch changed meanwhile",
         "+echo good morning",
@@ -113,15 +118,15 @@ async fn two_requests_that_change_the_same_line_both_land_and_each_is_told_of_th
         "replace \"hello\" with \"good morning\"",
         "replace \"hello\" with \"good evening\"",
     ];
-    for wanted in wanted {
-        assert!(prompts[1].contains(wanted), "{wanted:?} is missing in {}", prompts[1]);
+    for wanted in wanted.into_iter().chain([criterion.as_str()]) {
+        assert!(solved[0].contains(wanted), "{wanted:?} is missing in {}", solved[0]);
     }
     house.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn marks_that_nobody_solves_never_reach_the_branch() {
-    let script = format!("{WAITS}- {{role: developer, do: idle}}\n");
+    let script = format!("{WAITS}- {{role: conflict_resolver, do: idle}}\n");
     let house = House::open(Plan::script(&script)).await;
     let asked = house.ask(EVENING).await;
     developer_waits(&house, &asked).await;
@@ -129,7 +134,7 @@ async fn marks_that_nobody_solves_never_reach_the_branch() {
     lets_it_go_on(&house, &asked).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
     assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "unsolved_conflict");
-    assert_eq!(house.times(&blocked, "attempt_failed"), 3);
+    assert_eq!(house.times(&blocked, "attempt_failed"), 2);
     house.quiet().await;
     assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
     house.close().await;
@@ -160,8 +165,26 @@ async fn killed_between_moving_the_base_and_noting_it_the_conflict_is_solved_onc
     assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
     assert_eq!(house.commits().len(), 2);
     house.quiet().await;
-    let prompts = prompts(&house, &request, "developer").await;
+    let prompts = prompts(&house, &request, "conflict_resolver").await;
     let told = prompts.last().unwrap();
     assert!(told.contains("Greet more warmly") && told.contains("Mina"), "{told}");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_solves_a_conflict_changes_nothing_that_neither_side_had() {
+    let more =
+        "- {role: conflict_resolver, do: run, commands: [[sh, -c, \"echo more > other.md\"]]}\n";
+    let house = House::open(Plan::script(&format!("{WAITS}{more}"))).await;
+    let asked = house.ask(EVENING).await;
+    developer_waits(&house, &asked).await;
+    house.commit_by_hand("greet.sh", "echo hello there\n", "Greet more warmly");
+    lets_it_go_on(&house, &asked).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "beyond_conflict");
+    assert_eq!(house.times(&blocked, "attempt_failed"), 2);
+    let told = words(&house.reads("general", "other.md").await);
+    assert!(told.contains("neither side"), "{told}");
+    assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
     house.close().await;
 }

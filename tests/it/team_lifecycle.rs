@@ -48,7 +48,7 @@ async fn a_step_more_is_an_edit_of_the_workspaces_file_and_a_prompt() {
     let mut house = House::built(Plan::script(script)).await;
     write_lifecycle(&house);
     let (code, text, _) = house.teams(&["lifecycle", "check"]).await;
-    assert_eq!((code, text.trim()), (0, "lifecycles/request.yaml holds together: 12 steps"));
+    assert_eq!((code, text.trim()), (0, "lifecycles/request.yaml holds together: 13 steps"));
     house.start();
     let asked = house.ask(EDIT).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;

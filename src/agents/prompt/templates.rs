@@ -50,6 +50,7 @@ embedded!(
     "steps/developer_build.md",
     "steps/architect_review.md",
     "steps/developer_revision.md",
+    "steps/conflict_resolution.md",
     "steps/qa_validation.md",
     "steps/research_prepass.md",
     "steps/milestone_refinement.md",
@@ -96,7 +97,8 @@ pub(super) fn step(task: &Task) -> String {
             | Role::Qa
             | Role::Parser
             | Role::Sourcer
-            | Role::VersionController,
+            | Role::VersionController
+            | Role::ConflictResolver,
         ) => "internal",
     };
     format!("steps/{word}.md")

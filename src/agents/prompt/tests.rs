@@ -366,6 +366,7 @@ fn nobodys_words_pass_for_ours() {
         own: text(),
         branch: text(),
         others: vec![OtherChange { request_id: String::new(), author: text(), words: text() }],
+        criteria: vec![text()],
     });
     task.request = said();
     task.earlier = vec![text()];

@@ -54,6 +54,8 @@ pub struct ConflictBrief {
     pub branch: String,
     /// The changes that it came by, newest first.
     pub others: Vec<OtherChange>,
+    /// The acceptance criteria of those that are requests.
+    pub criteria: Vec<String>,
 }
 
 /// A change that somebody else brought onto the branch.

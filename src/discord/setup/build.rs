@@ -273,6 +273,6 @@ const fn color(role: Role) -> u32 {
         Role::Architect => 0x55_70_C9,
         Role::Developer => 0x2E_9B_62,
         Role::Qa => 0xC2_54_50,
-        Role::Parser | Role::Sourcer | Role::VersionController => 0,
+        Role::Parser | Role::Sourcer | Role::VersionController | Role::ConflictResolver => 0,
     }
 }

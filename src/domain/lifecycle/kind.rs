@@ -105,7 +105,7 @@ impl StepKind {
             ) => &[Role::Planner],
             Self::Advice => &[Role::Designer, Role::Architect],
             Self::Guidance => &[Role::Architect],
-            Self::Change => &[Role::Developer],
+            Self::Change => &[Role::Developer, Role::ConflictResolver],
             Self::Review => &[Role::Architect, Role::Designer],
             Self::Verdict => &[Role::Qa],
             Self::Sprint(SprintStep::Duty(Duty::Sourcing)) => &[Role::Sourcer],

@@ -34,7 +34,7 @@ fn refused(pairs: &[(&str, &str)], key: &str, words: &str) {
 #[test]
 fn the_built_in_lifecycle_holds_together_and_is_its_text() {
     let built_in = Lifecycle::built_in();
-    assert_eq!(built_in.steps().count(), 11);
+    assert_eq!(built_in.steps().count(), 12);
     assert_eq!(built_in.landing(), StepName::of("closeout"));
     let written = serde_json::to_string(built_in).unwrap();
     let read: Lifecycle = serde_json::from_str(&written).unwrap();

@@ -75,6 +75,9 @@ pub struct RequestWork {
     /// nothing until then, and then the checks are run once more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<Evidence>,
+    /// The acceptance criteria of others that its change was brought together with: they have to hold as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others_criteria: Vec<String>,
     /// What its change and the branch both changed, until that is solved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,

@@ -136,6 +136,7 @@ fn requested_of(role: Role) -> Option<StepName> {
         | Role::Developer
         | Role::Parser
         | Role::Sourcer
-        | Role::VersionController => None,
+        | Role::VersionController
+        | Role::ConflictResolver => None,
     }
 }

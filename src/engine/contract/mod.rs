@@ -15,7 +15,8 @@ pub use normalize::normalize;
 pub use schema::schema;
 pub use validate::{ContractIssue, check, validate};
 
-/// The acceptance criteria that a request is held against: those of its item, else those of its own plan.
+/// The acceptance criteria that a request is held against: those of its item, else those of its own plan; and those of
+/// others that its change was brought together with.
 #[must_use]
 pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<String> {
     let own = item.map(|item| item.acceptance_criteria.as_slice()).unwrap_or_default();
@@ -23,7 +24,18 @@ pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<String> {
         list.iter().filter(|text| !text.trim().is_empty()).cloned().collect()
     };
     let own = said(own);
-    if own.is_empty() { said(&request.work.criteria) } else { own }
+    let mut all = if own.is_empty() { said(&request.work.criteria) } else { own };
+    let others = said(&request.work.others_criteria);
+    if all.is_empty() && !others.is_empty() {
+        // Without a plan it is what was asked for that has to hold beside them.
+        all.extend(request.scope.lines().next().map(str::to_owned));
+    }
+    for one in others {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// The status line of a prompt that was copied instead of answered.

@@ -49,10 +49,12 @@ fn asked(
         (Role::Architect, _) => {
             (&["code_review"], &["implementation_guidance", "suggested_next_step"])
         }
-        (Role::Developer, _) if workflow => {
+        (Role::Developer | Role::ConflictResolver, _) if workflow => {
             (&["workflow_transition", "implementation_report"], &["suggested_next_step"])
         }
-        (Role::Developer, _) => (&["implementation_report"], &["suggested_next_step"]),
+        (Role::Developer | Role::ConflictResolver, _) => {
+            (&["implementation_report"], &["suggested_next_step"])
+        }
         (Role::Qa, _) if workflow => (&["workflow_transition", "qa_validation"], &[]),
         (Role::Qa, _) => (&[], &[]),
         (Role::Parser | Role::Sourcer | Role::VersionController, _) => (&["backlog_items"], &[]),

@@ -182,7 +182,15 @@ pub fn validate(
 
 /// Whether the contract asks the role for a transition (`spec/teams.md` 7.2).
 fn works_in_workflow(role: Role) -> bool {
-    matches!(role, Role::Planner | Role::Designer | Role::Architect | Role::Developer | Role::Qa)
+    matches!(
+        role,
+        Role::Planner
+            | Role::Designer
+            | Role::Architect
+            | Role::Developer
+            | Role::ConflictResolver
+            | Role::Qa
+    )
 }
 
 fn missing(fields: &Map<String, Value>, keys: &[&'static str]) -> Vec<&'static str> {

@@ -262,8 +262,8 @@ pub(super) fn foreign_documents(
     role: Role,
     artifacts: &[String],
 ) -> Option<Vec<String>> {
-    let implements =
-        state.phase == Phase::Implementation && matches!(role, Role::Architect | Role::Developer);
+    let implements = state.phase == Phase::Implementation
+        && matches!(role, Role::Architect | Role::Developer | Role::ConflictResolver);
     let found: Vec<String> =
         artifacts.iter().filter(|path| implements && is_planner_document(path)).cloned().collect();
     (!found.is_empty()).then_some(found)

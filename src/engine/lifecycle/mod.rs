@@ -16,7 +16,9 @@ mod surfaces;
 pub use decision::{BlockReason, ReportChange, WorkflowDecision};
 pub use guard::{decide, drop_foreign_documents};
 pub use mover::{MoveResult, follow_sprint, place_sprint, reopen};
-pub use moves::{Observation, again, begin, build_again, lengthen, observed, resume, route};
+pub use moves::{
+    Observation, again, begin, build_again, lengthen, observed, resume, route, solve_again,
+};
 pub use outcome::close_in_planning;
 pub use report::{DocumentRule, StepReport};
 pub use surfaces::{is_planner_document, is_planning_surface};

@@ -153,6 +153,18 @@ pub fn build_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowStat
     state
 }
 
+/// A conflict is not solved: the same once more, before whoever was to judge it.
+#[must_use]
+pub fn solve_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowState {
+    let mut state = build_again(lifecycle, state);
+    let landing = lifecycle.step(lifecycle.landing());
+    let solves = landing.and_then(|step| step.on(StepOutcome::Conflict));
+    if let Some(to) = solves.and_then(|edge| lifecycle.step(edge.to)) {
+        state.place(to, lifecycle);
+    }
+    state
+}
+
 /// A person answered a blocked request: the planner takes it up again with fresh budgets, because
 /// a person decided to spend them.
 #[must_use]

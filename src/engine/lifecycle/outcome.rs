@@ -95,7 +95,8 @@ fn plan(
             | Role::Qa
             | Role::Parser
             | Role::Sourcer
-            | Role::VersionController => StepOutcome::AskArchitect,
+            | Role::VersionController
+            | Role::ConflictResolver => StepOutcome::AskArchitect,
         })
         .filter(|outcome| step.on(*outcome).is_some());
     match advice {

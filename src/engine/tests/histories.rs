@@ -133,7 +133,7 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
             EffectOutcome::ChecksChanged
         }
         EffectKind::Rebase { onto: Some(_), .. } if dice.roll(3) == 0 => EffectOutcome::Clash,
-        EffectKind::Rebase { onto: None, .. } if dice.roll(3) == 0 => {
+        EffectKind::Rebase { onto: None, .. } if world.restless || dice.roll(3) == 0 => {
             EffectOutcome::Conflict(world.conflict(id))
         }
         EffectKind::Rebase { onto: None, .. } if dice.roll(3) == 0 => {
@@ -204,6 +204,7 @@ fn history(seed: u64, plans: Stance, seen: &mut BTreeSet<(StepName, usize, usize
     let mut world =
         World::new(Policy { has_checks, proves_base: true, budgets, gates, ..policy() });
     world.usage.cost_usd = 0.3;
+    world.restless = dice.roll(8) == 0;
     live(&mut world, &mut dice, seed, seen)
 }
 
@@ -215,6 +216,30 @@ pub(super) fn live(
     seen: &mut BTreeSet<(StepName, usize, usize)>,
 ) -> usize {
     let id = world.message("do it");
+    live_on(world, &id, dice, seed, seen)
+}
+
+/// The life of a request whose change is on its way to the branch, and meets what people wrote there meanwhile.
+fn conflict(seed: u64, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    while !world.state.effects.values().any(|it| !it.kind.lands().is_empty()) {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    world.restless = true;
+    world.person_commits();
+    live_on(&mut world, &id, &mut Dice(seed), seed, seen)
+}
+
+fn live_on(
+    world: &mut World,
+    id: &RequestId,
+    dice: &mut Dice,
+    seed: u64,
+    seen: &mut BTreeSet<(StepName, usize, usize)>,
+) -> usize {
+    let id = id.clone();
     let mut steps = 0;
     let mut helped = 0;
     loop {
@@ -251,6 +276,9 @@ pub(super) fn live(
         }
         if interrupt(world, dice) {
             continue;
+        }
+        if world.restless && dice.roll(4) == 0 {
+            world.person_commits();
         }
         match dice.pick(&moves).clone() {
             Move::BeginRun(envelope) => begin_run(world, dice, &envelope),
@@ -339,6 +367,9 @@ fn every_history_ends_or_waits_for_a_person() {
     }
     for seed in rounds..rounds + rounds / 5 {
         steps += named(seed, || history(seed, Stance::Ask, &mut seen));
+    }
+    for seed in 0..rounds / 5 {
+        steps += named(seed, || conflict(seed, &mut seen));
     }
     let mut missing = Vec::new();
     for step in steps::of_roles() {

@@ -317,6 +317,7 @@ fn conflict() -> Conflict {
         commit: "c1".to_owned(),
         base: "b0".to_owned(),
         paths: vec!["a.py".to_owned()],
+        ..Conflict::default()
     }
 }
 
@@ -347,7 +348,7 @@ fn a_conflict_goes_to_the_developer_on_the_new_head_and_is_proven_there() {
 }
 
 #[test]
-fn conflict_after_conflict_ends_at_a_person_and_the_developer_goes_on_from_there() {
+fn conflict_after_conflict_ends_at_a_person_and_is_solved_from_there() {
     let mut world = World::new(policy());
     let id = world.message("do it");
     finish_with_conflicts(&mut world, usize::MAX);
@@ -357,7 +358,7 @@ fn conflict_after_conflict_ends_at_a_person_and_the_developer_goes_on_from_there
     world.command(Command::Retry { request_id: id.clone() });
     let next = world.todo().first().cloned().expect("something to do");
     let Todo::Run(envelope) = &next else { panic!("{next:?}") };
-    assert_eq!(world.state.envelopes[envelope].target_role, Role::Developer);
+    assert_eq!(world.state.envelopes[envelope].target_role, Role::ConflictResolver);
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
@@ -367,7 +368,7 @@ fn marks_that_stay_in_the_files_are_a_failed_attempt() {
     let mut world = World::new(policy());
     let id = world.message("do it");
     let mut moved = true;
-    let mut unsolved = 3;
+    let mut unsolved = 2;
     world.finish_with(|kind| {
         let merges = matches!(kind, EffectKind::Merge { .. });
         if merges && std::mem::take(&mut moved) {

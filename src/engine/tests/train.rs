@@ -58,18 +58,13 @@ impl Branch {
 
     /// What comes of composing and proving, where nothing is in the way.
     fn well(&mut self, kind: &EffectKind) -> EffectOutcome {
-        match kind {
-            EffectKind::Rebase { request_id, onto, .. } => {
-                self.rebases += 1;
-                let base = onto.as_ref().map_or(&self.head, |car| &car.commit).clone();
-                self.bases.insert(request_id.clone(), base);
-                EffectOutcome::Rebased(self.grown(request_id))
-            }
-            EffectKind::Checks { commit, .. } => {
-                EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
-            }
-            other => good_effect(other, "c0"),
-        }
+        let EffectKind::Rebase { request_id, onto, .. } = kind else {
+            return good_effect(kind, "c0");
+        };
+        self.rebases += 1;
+        let base = onto.as_ref().map_or(&self.head, |car| &car.commit).clone();
+        self.bases.insert(request_id.clone(), base);
+        EffectOutcome::Rebased(self.grown(request_id))
     }
 
     /// What comes of an effect, which is done whole or not at all.
@@ -121,6 +116,7 @@ impl Branch {
                     commit: commit.clone(),
                     base: before.unwrap_or_default(),
                     paths: vec!["a.py".to_owned()],
+                    ..Conflict::default()
                 })
             }
             EffectKind::Base { .. }
@@ -266,9 +262,10 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
         match &todo {
             Todo::Effect(id) => {
                 let kind = world.state.effects[id].kind.clone();
-                let outcome = match kind {
-                    EffectKind::Rebase { .. } | EffectKind::Checks { .. } => branch.well(&kind),
-                    _ => branch.outcome(&world, &mut Dice(2), &kind),
+                let commits = matches!(kind, EffectKind::Commit { .. });
+                let outcome = match commits {
+                    true => branch.outcome(&world, &mut Dice(2), &kind),
+                    false => branch.well(&kind),
                 };
                 world.effect(id, outcome);
             }
@@ -362,24 +359,21 @@ fn train_of(
             continue;
         };
         let kind = world.state.effects[id].kind.clone();
-        let outcome = match &kind {
-            EffectKind::Checks { request_id, commit, .. } if ready => {
-                runs += usize::from(place(&world.state, request_id).is_some());
-                let members: Vec<usize> = branch.members(commit).iter().map(number_of).collect();
-                let verdict =
-                    if red(&members) { CheckVerdict::Failed } else { CheckVerdict::Passed };
-                EffectOutcome::Checked(evidence(commit, verdict))
-            }
-            EffectKind::Merge { .. } => {
-                let outcome = branch.outcome(&world, &mut Dice(1), &kind);
-                if let EffectOutcome::Merged { .. } = outcome {
-                    landed.extend(kind.lands().iter().map(|car| number_of(&car.request_id)));
-                }
-                outcome
-            }
-            EffectKind::Commit { .. } => branch.outcome(&world, &mut Dice(1), &kind),
-            other => branch.well(&other.clone()),
+        let outcome = if let EffectKind::Checks { request_id, commit, .. } = &kind {
+            let in_train = place(&world.state, request_id).is_some();
+            runs += usize::from(in_train);
+            let members: Vec<usize> = branch.members(commit).iter().map(number_of).collect();
+            let is_red = ready && red(&members);
+            let verdict = if is_red { CheckVerdict::Failed } else { CheckVerdict::Passed };
+            EffectOutcome::Checked(evidence(commit, verdict))
+        } else if matches!(kind, EffectKind::Merge { .. } | EffectKind::Commit { .. }) {
+            branch.outcome(&world, &mut Dice(1), &kind)
+        } else {
+            branch.well(&kind)
         };
+        if let EffectOutcome::Merged { .. } = outcome {
+            landed.extend(kind.lands().iter().map(|car| number_of(&car.request_id)));
+        }
         world.effect(id, outcome);
     }
     (landed, runs, world)

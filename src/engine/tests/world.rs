@@ -141,6 +141,8 @@ pub(super) struct World {
     pub(super) clock: i64,
     /// The conversation that agents have.
     pub(super) session: Option<String>,
+    /// Whether people commit to the branch all the time, in the same places.
+    pub(super) restless: bool,
     /// What each run costs.
     pub(super) usage: Usage,
     next: u128,
@@ -164,6 +166,7 @@ impl World {
             said: Vec::new(),
             clock: 1_774_310_400_000,
             session: None,
+            restless: false,
             usage: Usage::default(),
             next: 1 << 32,
             outside: Outside { branch: vec![FIRST.to_owned()], ..Outside::default() },
@@ -703,7 +706,8 @@ impl World {
         };
         let (head, base) = (self.head(), self.worktree(&request_id));
         self.outside.bases.insert(request_id, head.clone());
-        Conflict { head, commit, base, paths: vec!["a.py".to_owned()] }
+        let paths = vec!["a.py".to_owned()];
+        Conflict { head, commit, base, paths, ..Conflict::default() }
     }
 
     /// Whether a commit of the sprint is on its way to the branch.

@@ -25,9 +25,9 @@ fn count(folder: &Path) -> usize {
 fn into_an_empty_folder_c06() {
     let folder = tempfile::tempdir().unwrap();
     let report = run(folder.path(), Mode::Auto).unwrap();
-    assert_eq!((report.refreshed, report.written), (false, 100));
+    assert_eq!((report.refreshed, report.written), (false, 107));
     // Beyond the scaffold: the record of what was written, and when the workspace was made.
-    assert_eq!(count(folder.path()), 102);
+    assert_eq!(count(folder.path()), 109);
     assert!(!files::exists(&folder.path().join("docs")));
     let report = run(folder.path(), Mode::Auto).unwrap();
     assert_eq!((report.refreshed, report.written), (true, 0));

@@ -175,7 +175,8 @@ fn has_worked(sprint: &Sprint, agents: &[Value], named: &str) -> bool {
         | Role::Qa
         | Role::Parser
         | Role::Sourcer
-        | Role::VersionController => reported,
+        | Role::VersionController
+        | Role::ConflictResolver => reported,
     }
 }
 
