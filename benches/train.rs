@@ -1,7 +1,13 @@
 //! The team's own part of the train: composing changes one on the other, and bringing one to the branch, in
 //! projects of 10,000 and 50,000 files, beside `git merge-tree` and `git commit-tree` of the same changes.
 //! `TEAMS_BENCH_FILES` names other sizes.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods
+)]
 
 use std::path::Path;
 use std::process::Command;
