@@ -44,14 +44,16 @@ fn measure(files: usize) {
     let project = Project::open(&path, "main").unwrap();
     // A worktree of that size takes seconds to make; what is measured needs few of them.
     let cars = if files > 20_000 { CARS / 4 } else { CARS };
+    let work = place.path().join("work");
     let mut ready: Vec<(Worktree, Candidate)> =
-        (0..cars).map(|number| change(&project, &place.path().join("work"), number)).collect();
+        (0..cars).map(|number| change(&project, &work, number)).collect();
     let git = beside(&path, &ready);
 
     let mut base = project.head().unwrap();
     let begun = Instant::now();
-    for (worktree, candidate) in ready.iter_mut().skip(1) {
-        let moved = git::rebase::rebase(worktree, candidate, base, true).unwrap();
+    for (worktree, candidate) in &mut ready[1..] {
+        let request = (worktree.request(), work.as_path());
+        let moved = git::rebase::compose(&project, request, candidate, base).unwrap();
         let git::Rebased::Moved(moved) = moved else { panic!("{moved:?}") };
         base = moved.commit.parse::<CommitId>().unwrap();
         *candidate = moved;

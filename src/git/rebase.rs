@@ -1,14 +1,17 @@
 //! Putting a candidate onto the branch's new head.
 
+use std::path::Path;
+
 use git2::{Oid, Repository};
 
 use super::commit::move_team_branch;
 use super::project::tip;
 use super::worktree::lost_ref;
-use super::{CommitId, Result, Worktree, conflict, content, diff, refs, sign};
+use super::{CommitId, Project, Result, Worktree, conflict, content, diff, refs, sign};
 use crate::domain::config::Signing;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::Candidate;
+use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 
 /// Lines of a conflict that a card shows.
@@ -32,10 +35,28 @@ pub enum Rebased {
 /// Puts the candidate onto `new_base` by a three-way merge of trees. Where that does not work out, neither side is
 /// chosen here: the same commit is made with the conflicts marked in it, which is no candidate.
 /// Message, author and dates stay, so the result's id is determined by the arguments and repeating this
-/// after a crash gives the same commit. `onto_candidate` says that the new base is no commit of the branch yet, so that
-/// nobody has to solve anything. Content of the worktree that is neither the old nor the new
+/// after a crash gives the same commit. Content of the worktree that is neither the old nor the new
 /// candidate's is kept under `refs/teams/lost/<request>-rebase`.
 pub fn rebase(
+    worktree: &mut Worktree,
+    candidate: &Candidate,
+    new_base: CommitId,
+) -> Result<Rebased> {
+    put(worktree, candidate, new_base, false)
+}
+
+/// The same onto a commit that is not on the branch yet, and without files: those of the request's worktree under `root`
+/// follow when somebody opens it. Nobody has to solve anything yet.
+pub fn compose(
+    project: &Project,
+    (request, root): (&RequestId, &Path),
+    candidate: &Candidate,
+    onto: CommitId,
+) -> Result<Rebased> {
+    put(&mut project.worktree_to_compose(request, root)?, candidate, onto, true)
+}
+
+fn put(
     worktree: &mut Worktree,
     candidate: &Candidate,
     new_base: CommitId,
@@ -83,9 +104,13 @@ pub fn rebase(
         }
     };
     move_team_branch(worktree, &repository, moved, Some(old))?;
-    let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
-    bring_files(worktree, &repository, commit.tree_id(), tree.id(), at)?;
-    worktree.rebase_onto(new_base)?;
+    if onto_candidate {
+        worktree.follow_later(old, CommitId(moved))?;
+    } else {
+        let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
+        worktree.bring_files(&repository, commit.tree_id(), tree.id(), at)?;
+        worktree.rebase_onto(new_base)?;
+    }
     if !paths.is_empty() {
         return Ok(Rebased::Conflict(Conflict {
             head: new_base.to_string(),
@@ -111,24 +136,6 @@ pub fn rebase(
         excerpt: String::new(),
         marks: Vec::new(),
     }))
-}
-
-fn bring_files(
-    worktree: &Worktree,
-    repository: &Repository,
-    old: Oid,
-    new: Oid,
-    at: Timestamp,
-) -> Result<()> {
-    let now = worktree.tree_id()?.0;
-    if now != old && now != new {
-        worktree.keep_as(&format!("{}-rebase", worktree.request()), at)?;
-    }
-    if now != new {
-        worktree.reset_to(super::TreeId(new))?;
-        crate::platform::files::sync_filesystem(&worktree.path())?;
-    }
-    worktree.refresh_index(repository, new)
 }
 
 /// Keeps a commit reachable that no branch names any more.

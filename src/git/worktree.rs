@@ -30,6 +30,17 @@ pub struct Worktree {
     dir: PathBuf,
     is_shared: bool,
     own_since: Option<Timestamp>,
+    /// What its files are to be brought to before anybody sees them.
+    ahead: Option<Ahead>,
+}
+
+/// A change that was composed on another one without its files: in a train it is moved often, and seldom looked at.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Ahead {
+    /// The commit that the files are of.
+    from: CommitId,
+    /// The commit that they are to be.
+    to: CommitId,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -41,6 +52,9 @@ struct WorktreeRecord {
     /// When it got files of its own, after its roles had read those of its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own_since: Option<Timestamp>,
+    /// What its files are behind of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ahead: Option<Ahead>,
 }
 
 /// Says that the files of a base are all there.
@@ -85,6 +99,7 @@ impl Project {
         let own = root.join(request.as_str());
         let note = read_note(&own)?;
         let is_made = note.as_ref().is_some_and(|note| !note.shared);
+        let ahead = note.as_ref().and_then(|note| note.ahead);
         let (base, own_since) =
             match note.filter(|note| note.shared || files::exists(&own.join("tree"))) {
                 Some(note) if is_made => (note.base, note.own_since),
@@ -115,14 +130,35 @@ impl Project {
         let dir = own.clone();
         let request = request.clone();
         let project = self.clone();
-        let worktree = Worktree { project, request, base, own, dir, is_shared: false, own_since };
+        let mut worktree =
+            Worktree { project, request, base, own, dir, is_shared: false, own_since, ahead };
         worktree.link()?;
+        worktree.catch_up(&repository)?;
         if !is_made || !files::exists(&note_in(&worktree.own)) {
             files::sync_filesystem(&worktree.dir)?;
             worktree.write_note()?;
             kept::forget(self, &repository, &worktree.request)?;
         }
         Ok(worktree)
+    }
+
+    /// The same without a look at the files, for what is composed without them.
+    pub(super) fn worktree_to_compose(&self, request: &RequestId, root: &Path) -> Result<Worktree> {
+        let own = root.join(request.as_str());
+        let Some(note) = read_note(&own)?.filter(|note| !note.shared) else {
+            return self.worktree(request, root);
+        };
+        let own = files::canonicalize(&own)?;
+        Ok(Worktree {
+            project: self.clone(),
+            request: request.clone(),
+            base: note.base,
+            dir: own.clone(),
+            own,
+            is_shared: false,
+            own_since: note.own_since,
+            ahead: note.ahead,
+        })
     }
 
     /// The files for a step of a request that writes, or does not.
@@ -165,8 +201,16 @@ impl Project {
         let (own, dir) = (files::canonicalize(&own)?, files::canonicalize(&dir)?);
         let request = request.clone();
         let project = self.clone();
-        let worktree =
-            Worktree { project, request, base, own, dir, is_shared: true, own_since: None };
+        let worktree = Worktree {
+            project,
+            request,
+            base,
+            own,
+            dir,
+            is_shared: true,
+            own_since: None,
+            ahead: None,
+        };
         worktree.link()?;
         if note.is_none() {
             worktree.write_note()?;
@@ -356,6 +400,43 @@ impl Worktree {
         self.write_note()
     }
 
+    /// Notes durably that the files are to become `to` before anybody sees them; so far they are of `from`.
+    pub(super) fn follow_later(&mut self, from: CommitId, to: CommitId) -> Result<()> {
+        let from = self.ahead.map_or(from, |ahead| ahead.from);
+        self.ahead = Some(Ahead { from, to });
+        self.write_note()
+    }
+
+    /// Brings the files to what was composed without them.
+    fn catch_up(&mut self, repository: &Repository) -> Result<()> {
+        let Some(Ahead { from, to }) = self.ahead else { return Ok(()) };
+        let from = repository.find_commit(from.0)?.tree_id();
+        let to = repository.find_commit(to.0)?;
+        let at = Timestamp::from_millis(to.time().seconds().saturating_mul(1000));
+        self.bring_files(repository, from, to.tree_id(), at)?;
+        self.ahead = None;
+        self.rebase_onto(CommitId(to.parent_id(0)?))
+    }
+
+    /// Makes the files and the agents' index the tree `new`. What they hold now and is neither `old` nor `new` is kept.
+    pub(super) fn bring_files(
+        &self,
+        repository: &Repository,
+        old: Oid,
+        new: Oid,
+        at: Timestamp,
+    ) -> Result<()> {
+        let now = self.tree_id()?.0;
+        if now != old && now != new {
+            self.keep_as(&format!("{}-rebase", self.request()), at)?;
+        }
+        if now != new {
+            self.reset_to(TreeId(new))?;
+            files::sync_filesystem(&self.path())?;
+        }
+        self.refresh_index(repository, new)
+    }
+
     /// Brings the agents' own index to `tree`, so that `git status` in the worktree tells what they expect.
     pub(super) fn refresh_index(&self, repository: &Repository, tree: Oid) -> Result<()> {
         let admin = self.admin();
@@ -401,8 +482,12 @@ impl Worktree {
     }
 
     fn write_note(&self) -> Result<()> {
-        let note =
-            WorktreeRecord { base: self.base, shared: self.is_shared, own_since: self.own_since };
+        let note = WorktreeRecord {
+            base: self.base,
+            shared: self.is_shared,
+            own_since: self.own_since,
+            ahead: self.ahead,
+        };
         let bad = |error: serde_json::Error| GitError::BadNote {
             path: note_in(&self.own),
             reason: error.to_string(),

@@ -372,14 +372,13 @@ async fn rebase(
     let _one = team.git.lock().await;
     let onto: Option<CommitId> = onto.map(|car| car.commit.parse()).transpose()?;
     let candidate = candidate(team, id)?;
-    let mut worktree = worktree(team, id).await?;
-    let project = team.project.clone();
+    let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
     let rebased = tasks::blocking(move || {
-        let head = onto.map_or_else(|| project.head(), Ok)?;
-        Ok::<_, GitError>((
-            head,
-            git::rebase::rebase(&mut worktree, &candidate, head, onto.is_some())?,
-        ))
+        let Some(onto) = onto else {
+            let (mut worktree, head) = (project.worktree(&id, &root)?, project.head()?);
+            return Ok((head, git::rebase::rebase(&mut worktree, &candidate, head)?));
+        };
+        Ok::<_, GitError>((onto, git::rebase::compose(&project, (&id, &root), &candidate, onto)?))
     })
     .await??;
     plug::point(Point::AfterRebase);

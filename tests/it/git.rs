@@ -333,7 +333,7 @@ fn no_program_of_the_project_is_run() {
     project.checkout(candidate.commit.parse().unwrap(), &repo.root.join("x")).unwrap();
     teams::git::diff::diff_excerpt(&project, &candidate, 100).unwrap();
     let base = worktree.base();
-    teams::git::rebase::rebase(&mut worktree, &candidate, base, false).unwrap();
+    teams::git::rebase::rebase(&mut worktree, &candidate, base).unwrap();
     let plan = teams::git::merge::plan_merge(&project, std::slice::from_ref(&candidate)).unwrap();
     teams::git::merge::apply_merge(&project, &plan).unwrap();
     assert_eq!(repo.read("src/app.py"), "print(5)\n");

@@ -246,7 +246,7 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
     let head = repo.project().head().unwrap();
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head, false).unwrap() else {
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
         panic!("a conflict");
     };
     repo.git(&["verify-commit", &moved.commit]);

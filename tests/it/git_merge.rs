@@ -2,9 +2,10 @@
 
 use teams::domain::conflict::Conflict;
 use teams::domain::evidence::Candidate;
+use teams::domain::ids::RequestId;
 use teams::git::conflict::{sides, unsolved};
 use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
-use teams::git::rebase::{Rebased, rebase};
+use teams::git::rebase::{Rebased, compose, rebase};
 use teams::git::{GitError, Worktree, diff};
 
 use crate::git_repo::{Repo, git_in, put, request, set_mode};
@@ -297,13 +298,10 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["commit", "-qm", "a person's"]);
     let head = repo.project().head().unwrap();
     put(&worktree.path().join("late.txt"), "written after the commit\n");
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head, false).unwrap() else {
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
         panic!("not moved");
     };
-    assert_eq!(
-        rebase(&mut worktree, &candidate, head, false).unwrap(),
-        Rebased::Moved(moved.clone())
-    );
+    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::Moved(moved.clone()));
     assert_eq!(moved.base, head.to_string());
     assert_eq!((&moved.paths, &moved.subject), (&candidate.paths, &candidate.subject));
     assert_eq!(repo.worktree().base(), head);
@@ -318,7 +316,7 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
 /// A person's commit that does not fit the candidate's, and the conflict that comes of it.
 fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conflict {
     let head = repo.project().head().unwrap();
-    let Rebased::Conflict(conflict) = rebase(worktree, candidate, head, false).unwrap() else {
+    let Rebased::Conflict(conflict) = rebase(worktree, candidate, head).unwrap() else {
         panic!("no conflict");
     };
     assert_eq!(conflict.head, head.to_string());
@@ -458,7 +456,7 @@ fn what_the_branch_has_already_is_left_out() {
     repo.git(&["merge", "-q", "--squash", &candidate.commit]);
     repo.git(&["commit", "-qm", "took it over"]);
     let head = repo.project().head().unwrap();
-    assert_eq!(rebase(&mut worktree, &candidate, head, false).unwrap(), Rebased::NothingLeft);
+    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::NothingLeft);
     assert_eq!(worktree.base(), head);
 }
 
@@ -501,4 +499,36 @@ fn an_excerpt_is_cut_and_says_so() {
     assert_eq!(text.lines().count(), 11, "{text}");
     assert!(text.contains("-print(1)") && text.contains("+line 0 \u{fffd}[31m"), "{text}");
     assert!(text.ends_with("more lines]\n"), "{text}");
+}
+
+#[test]
+fn what_is_composed_without_files_has_them_as_soon_as_somebody_looks() {
+    let repo = Repo::new();
+    let (first, project) = (repo.worktree(), repo.project());
+    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
+    let second = project.worktree(&other, &repo.root).unwrap();
+    put(&first.path().join("README.md"), "hello all\n");
+    put(&second.path().join("src/app.py"), "print(2)\n");
+    let (ahead, own) = (repo.commit(&first), repo.commit(&second));
+    let onto = ahead.commit.parse().unwrap();
+    let composed = || compose(&project, (&other, &repo.root), &own, onto).unwrap();
+    let Rebased::Moved(moved) = composed() else { panic!("not moved") };
+    assert_eq!(composed(), Rebased::Moved(moved.clone()), "the same again after a crash");
+    assert_eq!((&moved.base, moved.paths.len()), (&ahead.commit, 1));
+    let read = |path: &str| std::fs::read_to_string(second.path().join(path)).unwrap();
+    assert_eq!(read("README.md"), "hello\n");
+    let opened = project.worktree(&other, &repo.root).unwrap();
+    assert_eq!(
+        (read("README.md"), read("src/app.py")),
+        ("hello all\n".into(), "print(2)\n".into())
+    );
+    assert_eq!(opened.base(), onto);
+    assert_eq!(git_in(&second.path(), &["status", "--porcelain"]), "");
+    // What does not fit leaves everything as it is.
+    put(&opened.path().join("README.md"), "hello you\n");
+    let clashing = repo.commit(&opened);
+    let before = repo.git(&["rev-parse", "main"]).parse().unwrap();
+    let found = compose(&project, (&other, &repo.root), &clashing, before).unwrap();
+    assert_eq!(found, Rebased::Clash);
+    assert_eq!(read("README.md"), "hello you\n");
 }
