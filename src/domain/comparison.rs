@@ -102,6 +102,16 @@ pub fn repeated(evidence: &mut Evidence, again: &Evidence) {
     }
 }
 
+/// What was found flaky beside an earlier run is so of a later one as well.
+pub fn take_flaky(evidence: &mut Evidence, earlier: Evidence) {
+    for before in earlier.checks {
+        let check = evidence.checks.iter_mut().find(|check| check.name == before.name);
+        if let (Some(check), Some(compared)) = (check, before.compared) {
+            check.compared.get_or_insert_default().flaky = compared.flaky;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,9 @@ pub struct Conflict {
     /// The first place where they do not, as it is marked, for a person who has to decide.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
+    /// Whether a person has said something since: what they want may be more than either side had.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
     /// The acceptance criteria of the requests on the other side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<String>,

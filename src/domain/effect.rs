@@ -167,6 +167,12 @@ impl EffectKind {
         with.iter().cloned().chain([last]).collect()
     }
 
+    /// How often the checks that it runs are run.
+    #[must_use]
+    pub fn proving(&self) -> Proving {
+        if let Self::Checks { how, .. } = self { *how } else { Proving::Whole }
+    }
+
     /// The change in the train that it puts its own onto.
     #[must_use]
     pub fn onto(&self) -> Option<Car> {

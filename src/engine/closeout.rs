@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::{attempts, ending, handoff, lifecycle, progress, proof, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::EffectKind;
+use crate::domain::effect::{EffectKind, Proving};
 use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
@@ -100,7 +100,7 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
 }
 
 /// The checks ran.
-pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
+pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, how: Proving) {
     let proof = proof::of(&evidence, turn.policy);
     turn.record(
         id,
@@ -113,19 +113,22 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         },
         json!(evidence),
     );
-    let waits = train::holds_red(turn, id);
     let Some(request) = turn.edit(id) else { return };
     let current = request.work.candidate.as_ref().map(|c| c.commit.clone());
-    let held = request.work.held.take();
+    request.work.held = None;
     if current.as_deref() != Some(evidence.commit.as_str()) {
         // The candidate moved on while its older self was being checked.
         request.work.evidence = Some(evidence);
         check(turn, id);
         return;
     }
-    let again = held.is_some_and(|held| held.commit == evidence.commit);
-    if waits && !again && evidence.has_failed() {
-        request.work.held = Some(evidence);
+    if how == Proving::Once && (evidence.has_failed() || evidence.is_inconclusive()) {
+        // It says nothing about this change alone.
+        if request.work.landing_since.is_some() {
+            request.work.held = Some(evidence);
+        } else {
+            check(turn, id);
+        }
         return;
     }
     let before = request.work.evidence.replace(evidence.clone());
@@ -234,6 +237,7 @@ pub(super) fn merged(
     let now = turn.now;
     let branch = turn.policy.branch.clone();
     let policy = turn.policy;
+    train::landed(turn, id, commit);
     let Some(request) = turn.edit(id) else { return };
     request.outcome.commit_sha = Some(commit.to_owned());
     let is_inner = commit != last && proof::of_candidate(request, policy) == Proof::None;
@@ -294,6 +298,8 @@ pub(super) fn rebased(
     behind: Option<Car>,
     candidate: Candidate,
 ) {
+    // It may have landed since it was named.
+    let behind = behind.filter(|ahead| !train::has_landed(turn, ahead));
     let Some(request) = turn.edit(id) else { return };
     let old = request.work.candidate.replace(candidate.clone());
     let evidence = request.work.evidence.take();

@@ -10,7 +10,8 @@ use crate::domain::time::Timestamp;
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
-    clock, commands, effects, intake, outbox, recovery, reports, revise, runs, say, sprint, train,
+    clock, commands, effects, intake, outbox, progress, recovery, reports, revise, runs, say,
+    sprint, train,
 };
 
 /// What the engine is told.
@@ -91,6 +92,9 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
 /// lands, and cards show it.
 fn close(turn: &mut Turn<'_>) {
     sprint::follow(turn);
+    for id in train::edited(turn) {
+        progress::goes_by_the_new_words(turn, &id);
+    }
     let mut cards = train::advance(turn);
     cards.extend(turn.touched());
     for id in &cards {

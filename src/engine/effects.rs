@@ -93,7 +93,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::BeyondConflict { paths } => {
             closeout::beyond_conflict(turn, &request_id, &paths);
         }
-        EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
+        EffectOutcome::Checked(evidence) => {
+            closeout::checked(turn, &request_id, evidence, effect.kind.proving());
+        }
         EffectOutcome::PreparationAsked(question) => {
             gates::preparation::asked(turn, &request_id, question);
         }
@@ -107,8 +109,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
             closeout::merged(turn, &request_id, (&commit, &commit), (behind, elsewhere));
         }
         EffectOutcome::BranchMoved { .. } => {
-            let first = effect.kind.lands().into_iter().next();
-            closeout::branch_moved(turn, &first.map_or(request_id, |car| car.request_id));
+            let cars = effect.kind.lands().into_iter().map(|car| car.request_id);
+            let first = cars.into_iter().find(|id| is_open(turn, id));
+            closeout::branch_moved(turn, &first.unwrap_or(request_id));
         }
         EffectOutcome::ChecksChanged => closeout::checks_changed(turn, &request_id),
         EffectOutcome::Rebased(candidate) => {
@@ -172,13 +175,18 @@ fn end_withdrawn(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     true
 }
 
+fn is_open(turn: &Turn<'_>, id: &RequestId) -> bool {
+    turn.request(id).is_some_and(|request| !request.status.is_terminal())
+}
+
 /// Those of the changes on their way that write one of these paths; the last one where none does.
 fn writes(turn: &Turn<'_>, kind: &EffectKind, paths: &[String]) -> Vec<RequestId> {
     let touches = |id: &RequestId| {
         let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
         candidate.is_some_and(|it| it.paths.iter().any(|changed| paths.contains(&changed.path)))
     };
-    let cars: Vec<RequestId> = kind.lands().into_iter().map(|car| car.request_id).collect();
+    let cars = kind.lands().into_iter().map(|car| car.request_id);
+    let cars: Vec<RequestId> = cars.filter(|id| is_open(turn, id)).collect();
     let found: Vec<RequestId> = cars.iter().filter(|id| touches(id)).cloned().collect();
     if found.is_empty() { cars.into_iter().next_back().into_iter().collect() } else { found }
 }

@@ -280,6 +280,9 @@ pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
+    if let Some(conflict) = &mut request.work.conflict {
+        conflict.answered = true;
+    }
     request.chosen_by(source);
     match turn.stands(id) {
         Some((lifecycle, state)) => {

@@ -105,12 +105,39 @@ pub(super) fn holds_red(turn: &Turn<'_>, id: &RequestId) -> bool {
     queued && (turn.policy.train.prove == Prove::Tip || !stands_on_branch(turn, request))
 }
 
+/// The branch has this commit: what was composed on it stands on the branch.
+pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
+    let is_it = |ahead: &Car| ahead.request_id == *id && ahead.commit == commit;
+    let behind = turn.requests().filter(|it| it.work.behind.as_ref().is_some_and(is_it));
+    let behind: Vec<RequestId> = behind.map(|request| request.request_id.clone()).collect();
+    for id in behind {
+        if let Some(request) = turn.edit(&id) {
+            request.work.behind = None;
+        }
+    }
+}
+
+/// Those in the queue that are something else now than what was built, and for whom nothing is under way that would
+/// look at that before they land.
+pub(super) fn edited(turn: &Turn<'_>) -> Vec<RequestId> {
+    let waits = |it: &&Request| it.work.landing_since.is_some() && stays(it);
+    let queued = turn.requests().filter(waits).filter(|it| it.params.unread_edit);
+    let is_free = |id: &RequestId| {
+        let lands = |kind: &EffectKind| kind.lands().iter().any(|car| car.request_id == *id);
+        !turn.has_effect(|kind| kind.change_of() == Some(id) || lands(kind))
+    };
+    queued.map(|request| request.request_id.clone()).filter(is_free).collect()
+}
+
 /// Whether the candidate grew from a commit that the branch has had.
 fn stands_on_branch(turn: &Turn<'_>, request: &Request) -> bool {
-    request.work.behind.as_ref().is_none_or(|ahead| {
-        let landed = turn.request(&ahead.request_id);
-        landed.is_some_and(|it| it.outcome.commit_sha.as_ref() == Some(&ahead.commit))
-    })
+    request.work.behind.as_ref().is_none_or(|ahead| has_landed(turn, ahead))
+}
+
+/// Whether the branch has this change, as far as its request is still known.
+pub(super) fn has_landed(turn: &Turn<'_>, car: &Car) -> bool {
+    let request = turn.request(&car.request_id);
+    request.is_some_and(|it| it.outcome.commit_sha.as_ref() == Some(&car.commit))
 }
 
 /// Whether whoever stands in the queue is proven by the train, and not by itself.
@@ -213,7 +240,8 @@ fn place_of(turn: &Turn<'_>, id: &RequestId, ahead: Option<&Car>) -> Place {
     let is_right = match ahead {
         Some(ahead) if clash == Some(&ahead.commit) => return Place::LeftOut,
         Some(ahead) => candidate.base == ahead.commit,
-        None => clash.is_none() && stands_on_branch(turn, request),
+        // One that the branch is moving for is not moved itself.
+        None => is_merging(turn, id) || clash.is_none() && stands_on_branch(turn, request),
     };
     match (turn.has_effect(moves), is_right) {
         (true, _) => Place::Moving,
@@ -241,7 +269,10 @@ fn stop(turn: &mut Turn<'_>, ids: &[RequestId]) {
 /// Takes back a merge that has not begun and is not the beginning of the train any more.
 fn drop_merge(turn: &mut Turn<'_>, chain: &[Car]) {
     let is_old = |effect: &&Effect| {
-        effect.state == EffectState::Planned && !chain.starts_with(&effect.kind.lands())
+        let lands = effect.kind.lands();
+        let fits = chain.starts_with(&lands);
+        let at_once = turn.policy.train.prove == Prove::Tip || lands.len() <= 1;
+        effect.state == EffectState::Planned && !(fits && at_once)
     };
     let old = turn.effects().find(is_old).map(|it| it.effect_id.clone());
     if let Some(old) = old {
@@ -290,7 +321,10 @@ fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
         let proof = proof_of(turn, car);
         proof == Proof::Green || (*at == 0 && (proof != Proof::None || !turn.policy.has_checks))
     });
-    let green = proven.map_or(0, |(at, _)| at + 1);
+    // Whoever is asked for something else now does not land inside of it either.
+    let unread = |car: &Car| turn.request(&car.request_id).is_some_and(|it| it.params.unread_edit);
+    let known = chain.iter().position(unread).unwrap_or(chain.len());
+    let green = proven.map_or(0, |(at, _)| at + 1).min(known);
     let lands = turn.has_effect(|kind| !kind.lands().is_empty());
     if green > 0 && !lands && !has_effect(turn, &chain[0]) {
         land(turn, chain.iter().take(green));

@@ -159,8 +159,12 @@ pub fn unsolved(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<
     Ok(found)
 }
 
-/// The paths in which `tree` differs from the branch's head though neither side of the conflict changed them.
+/// The paths in which `tree` differs from the branch's head though neither side of the conflict changed them, and nobody
+/// asked for more since.
 pub fn beyond(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<Vec<String>> {
+    if conflict.answered {
+        return Ok(Vec::new());
+    }
     let repository = project.repository()?;
     let of = |id: &str| -> Result<Tree<'_>> {
         Ok(repository.find_commit(id.parse::<CommitId>()?.0)?.tree()?)

@@ -118,6 +118,7 @@ fn put(
             base: candidate.base.clone(),
             excerpt: conflict::first_place(&repository, &tree, &paths, PLACE_LINES)?,
             criteria: Vec::new(),
+            answered: false,
             paths,
         }));
     }

@@ -188,16 +188,13 @@ pub(super) async fn prove(
     }
     let request = team.request(id).ok_or(EffectError::Gone)?;
     let held = request.work.held.clone().filter(|it| it.commit == ran.commit);
-    let held = held.filter(|_| how == Proving::Again);
+    let held = held.filter(|before| how == Proving::Again && before.has_failed());
     let is_repetition = held.is_some();
-    let mut evidence = match held {
-        Some(mut before) if !ran.has_failed() => {
-            comparison::repeated(&mut before, &ran);
-            before
-        }
-        // It knows the names of what failed.
-        Some(_) | None => ran,
-    };
+    let mut evidence = ran;
+    if let Some(mut before) = held.filter(|_| !evidence.has_failed()) {
+        comparison::repeated(&mut before, &evidence);
+        comparison::take_flaky(&mut evidence, before);
+    }
     let is_red = evidence.has_failed();
     let records = match base {
         Some(base) if is_red => Some(look(team, id, base, stop).await?),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::histories::Dice;
 use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy};
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::effect::{EffectKind, EffectOutcome, Proving};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, CheckVerdict};
 use crate::domain::ids::{EffectId, RequestId};
@@ -174,6 +174,8 @@ fn history(seed: u64) {
                     world.submit(Event::MessageEdited(words));
                 }
             }
+            // Whoever has ended and been told so leaves memory.
+            40..44 => world.deliver(),
             6..40 if !done.is_empty() => {
                 let (effect_id, outcome) = done.swap_remove(dice.roll(done.len()));
                 world.submit(Event::EffectFinished { effect_id, outcome: Box::new(outcome) });
@@ -411,4 +413,50 @@ fn of_two_that_are_red_only_together_the_later_one_leaves() {
         let (landed, ..) = train_of(prove, 8, both);
         assert_eq!(landed, [0, 1, 2, 3, 4, 6, 7], "{prove:?}");
     }
+}
+
+#[test]
+fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
+    let mut world = World::new(policy());
+    asked(&mut world, 2);
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    let waits = |kind: &EffectKind| !kind.lands().is_empty() || kind.proving() == Proving::Once;
+    while let Some(todo) = world
+        .todo()
+        .into_iter()
+        .find(|todo| !matches!(todo, Todo::Effect(id) if waits(&world.state.effects[id].kind)))
+    {
+        let Todo::Effect(id) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let kind = world.state.effects[id].kind.clone();
+        let outcome = match matches!(kind, EffectKind::Commit { .. }) {
+            true => branch.outcome(&world, &mut Dice(2), &kind),
+            false => branch.well(&kind),
+        };
+        world.effect(id, outcome);
+    }
+    let find = |world: &World, which: &dyn Fn(&EffectKind) -> bool| {
+        let mut all = world.state.effects.iter();
+        all.find(|(_, effect)| which(&effect.kind))
+            .map(|(id, effect)| (id.clone(), effect.kind.clone()))
+    };
+    let (merge, kind) = find(&world, &|it| !it.lands().is_empty()).expect("a merge");
+    let (checks, proof) = find(&world, &|it| it.proving() == Proving::Once).expect("checks");
+    assert!(world.begin_effect(&checks));
+    let outcome = branch.outcome(&world, &mut Dice(1), &kind);
+    world.effect(&merge, outcome);
+    // Its worktree is given back, and everything is told: it leaves memory.
+    let (release, _) = find(&world, &|it| matches!(it, EffectKind::Release { .. })).expect("it");
+    world.effect(&release, EffectOutcome::Released);
+    world.deliver();
+    assert_eq!(world.state.requests.len(), 1);
+    assert!(world.state.effects.contains_key(&checks), "its place is still right");
+    let EffectKind::Checks { request_id, commit, .. } = proof else { panic!("checks") };
+    world.end_effect(&checks, EffectOutcome::Checked(evidence(&commit, CheckVerdict::Failed)));
+    let again = find(&world, &|it| it.proving() == Proving::Again).expect("a repetition").0;
+    assert_eq!(place(&world.state, &request_id), Some(1));
+    world.effect(&again, EffectOutcome::Checked(evidence(&commit, CheckVerdict::Passed)));
+    assert!(find(&world, &|it| !it.lands().is_empty()).is_some(), "it lands");
 }
