@@ -161,7 +161,9 @@ async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails() {
-    for (every, train) in [(5, "{prove: each}"), (7, "{prove: tip}")] {
+    // Appends are grouped as they come: killed this soon, it dies often on a slow machine as well.
+    let every = 4;
+    for train in ["{prove: each}", "{prove: tip}"] {
         let gate = Gate::new();
         let mut house = House::open(gate.plan("true", train)).await;
         let asked = ready(&house, if train.contains("each") { CARS - 1 } else { 1 }).await;
