@@ -24,3 +24,11 @@ pub struct Conflict {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<String>,
 }
+
+impl Conflict {
+    /// A text for a person who has to decide, with the place where the two do not fit together.
+    #[must_use]
+    pub fn with_place(&self, text: &str) -> String {
+        format!("{text}\n{}", self.excerpt).trim_end().to_owned()
+    }
+}

@@ -167,6 +167,13 @@ impl EffectKind {
         with.iter().cloned().chain([last]).collect()
     }
 
+    /// Whether it brings the change of this request to the branch.
+    #[must_use]
+    pub fn is_merge_of(&self, id: &RequestId) -> bool {
+        let Self::Merge { request_id, with, .. } = self else { return false };
+        request_id == id || with.iter().any(|car| car.request_id == *id)
+    }
+
     /// How often the checks that it runs are run.
     #[must_use]
     pub fn proving(&self) -> Proving {

@@ -340,16 +340,16 @@ pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
     begin(turn, id);
 }
 
-/// The branch changed the same places. The worktree stands on its head with both sides marked; the developer,
-/// who is told both, solves it.
+/// The branch changed the same places. The worktree stands on its head with both sides marked; whoever solves it is
+/// told both.
 pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict) {
     let paths = conflict.paths.join("\n");
-    let shown = format!("{paths}\n{}", conflict.excerpt).trim_end().to_owned();
+    let shown = conflict.with_place(&paths);
     turn.record(id, EventKind::Conflict, "runtime", &paths, json!(conflict));
     let Some(request) = turn.edit(id) else { return };
     let solves = request.duty().is_none();
     let Some((lifecycle, state)) = turn.stands(id).filter(|_| solves) else {
-        // There is no developer to ask.
+        // There is no role to ask.
         ending::block(turn, id, BlockCode::RebaseConflict, &shown, Vec::new());
         return;
     };

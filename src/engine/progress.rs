@@ -8,7 +8,7 @@ use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
 use super::{ending, handoff, lanes, proof, say, train};
 use crate::domain::block::BlockCode;
-use crate::domain::effect::{EffectKind, Proving};
+use crate::domain::effect::EffectKind;
 use crate::domain::evidence::Proof;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
@@ -227,7 +227,7 @@ pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     };
     request.route.current_role = Some(Role::VersionController);
-    let how = if train::holds_red(turn, id) { Proving::Once } else { Proving::Whole };
+    let how = train::proving(turn, id);
     turn.plan(EffectKind::Checks { request_id: id.clone(), commit, how });
 }
 

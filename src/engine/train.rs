@@ -74,7 +74,7 @@ fn stays(request: &Request) -> bool {
 
 /// Whether the branch may be moving for this request just now.
 pub(super) fn is_merging(turn: &Turn<'_>, id: &RequestId) -> bool {
-    turn.is_under_way(|kind| kind.lands().iter().any(|car| car.request_id == *id))
+    turn.is_under_way(|kind| kind.is_merge_of(id))
 }
 
 /// Takes a request that waits for nothing but the branch, and whose merge has not begun, out of the queue; whether
@@ -83,26 +83,24 @@ pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     if turn.request(id).is_none_or(|request| request.work.landing_since.is_none()) {
         return false;
     }
-    let lands = |kind: &EffectKind| kind.lands().iter().any(|car| car.request_id == *id);
-    let merge = turn.effects().find(|it| lands(&it.kind)).map(|it| it.effect_id.clone());
-    if turn
-        .effects()
-        .any(|it| it.kind.change_of() == Some(id) && Some(&it.effect_id) != merge.as_ref())
-    {
+    if turn.has_effect(|kind| kind.change_of() == Some(id) && !kind.is_merge_of(id)) {
         return false;
     }
+    let merge = turn.effects().find(|it| it.kind.is_merge_of(id)).map(|it| it.effect_id.clone());
     if let Some(merge) = merge {
         turn.remove(RecordId::Effect(merge));
     }
     true
 }
 
-/// Whether what speaks against the request counts for nothing yet: it stands in the queue on changes that are not on
-/// the branch, or for changes that were not proven.
-pub(super) fn holds_red(turn: &Turn<'_>, id: &RequestId) -> bool {
-    let Some(request) = turn.request(id) else { return false };
-    let queued = request.work.landing_since.is_some();
-    queued && (turn.policy.train.prove == Prove::Tip || !stands_on_branch(turn, request))
+/// How often its checks run before their verdict is told: what is red in the queue may be so by changes before it that
+/// are not on the branch, or not proven.
+pub(super) fn proving(turn: &Turn<'_>, id: &RequestId) -> Proving {
+    let shares = |request: &Request| {
+        let queued = request.work.landing_since.is_some();
+        queued && (turn.policy.train.prove == Prove::Tip || request.work.behind.is_some())
+    };
+    if turn.request(id).is_some_and(shares) { Proving::Once } else { Proving::Whole }
 }
 
 /// The branch has this commit: what was composed on it stands on the branch.
@@ -123,15 +121,9 @@ pub(super) fn edited(turn: &Turn<'_>) -> Vec<RequestId> {
     let waits = |it: &&Request| it.work.landing_since.is_some() && stays(it);
     let queued = turn.requests().filter(waits).filter(|it| it.params.unread_edit);
     let is_free = |id: &RequestId| {
-        let lands = |kind: &EffectKind| kind.lands().iter().any(|car| car.request_id == *id);
-        !turn.has_effect(|kind| kind.change_of() == Some(id) || lands(kind))
+        !turn.has_effect(|kind| kind.change_of() == Some(id) || kind.is_merge_of(id))
     };
     queued.map(|request| request.request_id.clone()).filter(is_free).collect()
-}
-
-/// Whether the candidate grew from a commit that the branch has had.
-fn stands_on_branch(turn: &Turn<'_>, request: &Request) -> bool {
-    request.work.behind.as_ref().is_none_or(|ahead| has_landed(turn, ahead))
 }
 
 /// Whether the branch has this change, as far as its request is still known.
@@ -140,7 +132,7 @@ pub(super) fn has_landed(turn: &Turn<'_>, car: &Car) -> bool {
     request.is_some_and(|it| it.outcome.commit_sha.as_ref() == Some(&car.commit))
 }
 
-/// Whether whoever stands in the queue is proven by the train, and not by itself.
+/// Whether the request stands in a queue that decides which of its commits are proven.
 pub(super) fn proves(turn: &Turn<'_>, id: &RequestId) -> bool {
     turn.policy.train.prove == Prove::Tip && place_now(turn, id).is_some()
 }
@@ -241,7 +233,7 @@ fn place_of(turn: &Turn<'_>, id: &RequestId, ahead: Option<&Car>) -> Place {
         Some(ahead) if clash == Some(&ahead.commit) => return Place::LeftOut,
         Some(ahead) => candidate.base == ahead.commit,
         // One that the branch is moving for is not moved itself.
-        None => is_merging(turn, id) || clash.is_none() && stands_on_branch(turn, request),
+        None => is_merging(turn, id) || clash.is_none() && request.work.behind.is_none(),
     };
     match (turn.has_effect(moves), is_right) {
         (true, _) => Place::Moving,
@@ -336,9 +328,7 @@ fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
     }
     let red = open.iter().position(|car| is_held(turn, car));
     match red {
-        None => {
-            prove(turn, &open[open.len() - 1], Proving::Once);
-        }
+        None => prove(turn, &open[open.len() - 1], Proving::Once),
         // Its own turn is when all before it are on the branch.
         Some(0) if green == 0 => prove(turn, &open[0], Proving::Again),
         Some(0) => {}

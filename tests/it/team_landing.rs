@@ -135,6 +135,11 @@ async fn marks_that_nobody_solves_never_reach_the_branch() {
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
     assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "unsolved_conflict");
     assert_eq!(house.times(&blocked, "attempt_failed"), 2);
+    // Whoever has to decide reads both versions, as they stand in the file.
+    let told = words(&house.reads("general", "<<<<<<<").await);
+    for line in ["```", "echo hello there", "=======", "echo good evening", ">>>>>>>"] {
+        assert!(told.contains(line), "{line:?} is missing in {told}");
+    }
     house.quiet().await;
     assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
     house.close().await;

@@ -161,8 +161,6 @@ async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails() {
-    // Appends are grouped as they come: killed this soon, it dies often on a slow machine as well.
-    let every = 4;
     for train in ["{prove: each}", "{prove: tip}"] {
         let gate = Gate::new();
         let mut house = House::open(gate.plan("true", train)).await;
@@ -172,7 +170,10 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
         let mut killed = 0;
         loop {
             let left = house.beside("left");
-            let kill = (PLUG_VARIABLE, format!("{}:{every}", Point::AfterSync.as_str()));
+            // Each life is a little longer than the one before: it dies often, also where appends are grouped, and gets there
+            // though a start by itself takes some.
+            let at = 2 + killed;
+            let kill = (PLUG_VARIABLE, format!("{}:{at}", Point::AfterSync.as_str()));
             let forget = (FORGET_VARIABLE, format!("{killed}:{}", left.display()));
             house.start_with(&[kill, forget]);
             let over = |house: &House| {

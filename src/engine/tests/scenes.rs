@@ -317,6 +317,7 @@ fn conflict() -> Conflict {
         commit: "c1".to_owned(),
         base: "b0".to_owned(),
         paths: vec!["a.py".to_owned()],
+        excerpt: "<<<<<<< main".to_owned(),
         ..Conflict::default()
     }
 }
@@ -353,7 +354,9 @@ fn conflict_after_conflict_ends_at_a_person_and_is_solved_from_there() {
     let id = world.message("do it");
     finish_with_conflicts(&mut world, usize::MAX);
     let request = world.request(&id);
-    assert_eq!(request.blocked.expect("why").code.word(), "rebase_conflict");
+    let blocked = request.blocked.expect("why");
+    assert_eq!(blocked.code.word(), "rebase_conflict");
+    assert_eq!(blocked.detail, "a.py\n<<<<<<< main", "the place is shown");
     assert!(request.work.candidate.is_none() && request.work.conflict.is_some());
     world.command(Command::Retry { request_id: id.clone() });
     let next = world.todo().first().cloned().expect("something to do");

@@ -131,6 +131,26 @@ impl Branch {
     }
 }
 
+/// Does well whatever there is to do, but for effects that wait.
+fn do_all_but(world: &mut World, branch: &mut Branch, waits: impl Fn(&EffectKind) -> bool) {
+    while let Some(todo) = world
+        .todo()
+        .into_iter()
+        .find(|todo| !matches!(todo, Todo::Effect(id) if waits(&world.state.effects[id].kind)))
+    {
+        let Todo::Effect(id) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let kind = world.state.effects[id].kind.clone();
+        let outcome = match matches!(kind, EffectKind::Commit { .. }) {
+            true => branch.outcome(world, &mut Dice(2), &kind),
+            false => branch.well(&kind),
+        };
+        world.effect(id, outcome);
+    }
+}
+
 fn asked(world: &mut World, number: usize) -> Vec<RequestId> {
     (0..number).map(|number| world.message(&format!("do the thing {number}"))).collect()
 }
@@ -254,26 +274,8 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
     let mut world = World::new(Policy { train, ..policy() });
     let ids = asked(&mut world, 10);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
-    let lands = |kind: &EffectKind| matches!(kind, EffectKind::Merge { .. });
     // Each is built, judged and proven on the same head.
-    while let Some(todo) = world
-        .todo()
-        .into_iter()
-        .find(|todo| !matches!(todo, Todo::Effect(id) if lands(&world.state.effects[id].kind)))
-    {
-        match &todo {
-            Todo::Effect(id) => {
-                let kind = world.state.effects[id].kind.clone();
-                let commits = matches!(kind, EffectKind::Commit { .. });
-                let outcome = match commits {
-                    true => branch.outcome(&world, &mut Dice(2), &kind),
-                    false => branch.well(&kind),
-                };
-                world.effect(id, outcome);
-            }
-            Todo::Run(_) | Todo::Report(_) => world.do_well(&todo),
-        }
-    }
+    do_all_but(&mut world, &mut branch, |kind| !kind.lands().is_empty());
     let mut places: Vec<usize> = ids.iter().filter_map(|id| place(&world.state, id)).collect();
     places.sort_unstable();
     assert_eq!(places, (1..=10).collect::<Vec<_>>());
@@ -294,18 +296,9 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
         world.todo().into_iter().find(|todo| matches!(todo, Todo::Effect(_)))
     {
         let kind = world.state.effects[&id].kind.clone();
-        let outcome = match &kind {
-            EffectKind::Rebase { .. } | EffectKind::Checks { .. } => branch.well(&kind),
-            EffectKind::Commit { .. }
-            | EffectKind::Base { .. }
-            | EffectKind::Merge { .. }
-            | EffectKind::Action { .. }
-            | EffectKind::Release { .. }
-            | EffectKind::Baseline { .. }
-            | EffectKind::Inspect { .. }
-            | EffectKind::Archive { .. }
-            | EffectKind::Publish { .. }
-            | EffectKind::Discover { .. } => branch.outcome(&world, &mut Dice(1), &kind),
+        let outcome = match matches!(kind, EffectKind::Rebase { .. } | EffectKind::Checks { .. }) {
+            true => branch.well(&kind),
+            false => branch.outcome(&world, &mut Dice(1), &kind),
         };
         if let (EffectKind::Merge { request_id, .. }, EffectOutcome::Merged { .. }) =
             (&kind, &outcome)
@@ -421,22 +414,7 @@ fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
     asked(&mut world, 2);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
     let waits = |kind: &EffectKind| !kind.lands().is_empty() || kind.proving() == Proving::Once;
-    while let Some(todo) = world
-        .todo()
-        .into_iter()
-        .find(|todo| !matches!(todo, Todo::Effect(id) if waits(&world.state.effects[id].kind)))
-    {
-        let Todo::Effect(id) = &todo else {
-            world.do_well(&todo);
-            continue;
-        };
-        let kind = world.state.effects[id].kind.clone();
-        let outcome = match matches!(kind, EffectKind::Commit { .. }) {
-            true => branch.outcome(&world, &mut Dice(2), &kind),
-            false => branch.well(&kind),
-        };
-        world.effect(id, outcome);
-    }
+    do_all_but(&mut world, &mut branch, waits);
     let find = |world: &World, which: &dyn Fn(&EffectKind) -> bool| {
         let mut all = world.state.effects.iter();
         all.find(|(_, effect)| which(&effect.kind))
@@ -459,4 +437,22 @@ fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
     assert_eq!(place(&world.state, &request_id), Some(1));
     world.effect(&again, EffectOutcome::Checked(evidence(&commit, CheckVerdict::Passed)));
     assert!(find(&world, &|it| !it.lands().is_empty()).is_some(), "it lands");
+}
+
+#[test]
+fn what_has_the_same_tree_on_another_base_is_not_proven_again() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    do_all_but(&mut world, &mut branch, |kind| !kind.lands().is_empty());
+    let Todo::Effect(merge) = world.todo()[0].clone() else { panic!("a merge") };
+    world.effect(&merge, EffectOutcome::BranchMoved { head: "p1".to_owned() });
+    let Todo::Effect(rebase) = world.todo()[0].clone() else { panic!("a rebase") };
+    let tree = world.request(&id).work.candidate.expect("a candidate").tree;
+    let moved = Candidate { base: "p1".to_owned(), tree, ..candidate("c9") };
+    world.effect(&rebase, EffectOutcome::Rebased(moved));
+    let kinds: Vec<_> = world.state.effects.values().map(|it| it.kind.lands()).collect();
+    assert_eq!(kinds.len(), 1, "no checks");
+    assert_eq!(kinds[0][0].commit, "c9");
+    assert_eq!(world.request(&id).work.evidence.expect("what was proven").commit, "c9");
 }
