@@ -28,6 +28,7 @@ mod papers;
 mod plan_file;
 mod presence;
 pub mod prompts;
+mod proof_records;
 pub mod proofs;
 pub mod publish;
 mod put_away;

@@ -7,20 +7,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::checks::{self, check_plan};
 use super::effect_error::EffectError;
+use super::proof_records::{FlakyCount, ProofRecords, TreeKey};
 use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
 use crate::domain::effect::Proving;
 use crate::domain::evidence::{BaseStanding, Evidence, Isolation, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::test_report::TestOutcomes;
-use crate::domain::time::Timestamp;
-use crate::git::{self, CheckPlan, CommitId, Consent, GitError, Project, TreeId, Whose};
+use crate::git::{self, CheckPlan, CommitId, Consent, GitError, Project, Whose};
 use crate::onboarding::open_project;
 use crate::platform::disk::{Disk as _, FileLock, RealDisk};
 use crate::platform::files::{self, FileError};
@@ -141,37 +139,6 @@ pub async fn prepare(
     Ok(git::checks::prepare(project, *commit, plan, &confinement, whose, stop).await?)
 }
 
-/// Trees whose records are kept; the oldest go.
-const RECORDS: usize = 32;
-/// Tests and checks whose flakiness is counted; those that were seen longest ago go.
-const COUNTED: usize = 500;
-
-/// How often something was red and green without a change.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct FlakyCount {
-    /// So often.
-    pub times: u64,
-    /// When last.
-    pub last: Timestamp,
-}
-
-fn folder(state_dir: &Path) -> PathBuf {
-    state_dir.join("proofs")
-}
-
-fn record_file(
-    state_dir: &Path,
-    tree: TreeId,
-    digest: &str,
-    isolation: Isolation,
-    environments: &[String],
-) -> PathBuf {
-    let environments = environments.join(" ");
-    let key = Sha256::digest(format!("{tree} {digest} {isolation:?} {environments}"));
-    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    folder(state_dir).join("trees").join(format!("{key}.json"))
-}
-
 /// Proves a change: runs the checks at its commit, holds what fails against its base, and runs them once more where
 /// something is newly red. In the train both may come later, or have come before.
 pub(super) async fn prove(
@@ -270,40 +237,25 @@ async fn read(
 ) -> Result<Option<Vec<CheckRecord>>, EffectError> {
     let environments =
         git::checks::environment_keys(&team.project, commit, plan, isolation).await?;
-    let (project, digest) = (team.project.clone(), plan.digest.clone());
-    let state_dir = team.workspace.state_dir();
+    let (team, checks) = (Arc::clone(team), plan.digest.clone());
     tasks::blocking(move || {
-        let tree = project.tree_of(commit)?;
-        let file = record_file(&state_dir, tree, &digest, isolation, &environments);
-        let text = files::read_text_if_present(&file)?;
-        // One that cannot be read is made anew.
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+        let tree = team.project.tree_of(commit)?;
+        let key = TreeKey { tree, checks: &checks, isolation, environments: &environments };
+        Ok(team.proofs.read(&key)?)
     })
     .await?
 }
 
 /// Keeps what the checks say about the tree of a commit.
 async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result<(), EffectError> {
-    let project = team.project.clone();
-    let (digest, isolation) = (evidence.checks_digest.clone(), evidence.isolation);
+    let (checks, isolation) = (evidence.checks_digest.clone(), evidence.isolation);
     let environments: Vec<_> = evidence.environments.iter().map(|it| it.key.clone()).collect();
     let records: Vec<CheckRecord> = evidence.checks.iter().map(CheckRecord::of).collect();
-    let state_dir = team.workspace.state_dir();
+    let team = Arc::clone(team);
     tasks::blocking(move || {
-        let tree = project.tree_of(commit)?;
-        let file = record_file(&state_dir, tree, &digest, isolation, &environments);
-        let trees = folder(&state_dir).join("trees");
-        files::create_dir_all(&trees)?;
-        files::write_atomic(&file, serde_json::to_vec(&records)?)?;
-        let mut all = Vec::new();
-        for path in files::list(&trees)? {
-            all.push((files::metadata(&path)?.modified().ok(), path));
-        }
-        all.sort();
-        for (_, path) in all.iter().rev().skip(RECORDS) {
-            files::remove_any(path)?;
-        }
-        Ok(())
+        let tree = team.project.tree_of(commit)?;
+        let key = TreeKey { tree, checks: &checks, isolation, environments: &environments };
+        Ok(team.proofs.keep(&key, &records)?)
     })
     .await?
 }
@@ -317,33 +269,10 @@ async fn finish(team: &Arc<Team>, mut evidence: Evidence) -> Result<Evidence, Ef
         seen.extend(flaky.map(|name| format!("{}: {name}", check.name)));
     }
     if !seen.is_empty() {
-        let file = folder(&team.workspace.state_dir()).join("flaky.json");
-        tasks::blocking(move || count(&file, seen)).await??;
+        let team = Arc::clone(team);
+        tasks::blocking(move || team.proofs.count_flaky(seen, now())).await??;
     }
     Ok(evidence)
-}
-
-fn count(file: &Path, seen: Vec<String>) -> Result<(), EffectError> {
-    let mut all = counts_in(file)?;
-    for name in seen {
-        let count = all.entry(name).or_insert(FlakyCount { times: 0, last: now() });
-        count.times += 1;
-        count.last = now();
-    }
-    let mut oldest: Vec<_> = all.iter().map(|(name, it)| (it.last, name.clone())).collect();
-    oldest.sort();
-    for (_, name) in oldest.iter().rev().skip(COUNTED) {
-        all.remove(name);
-    }
-    if let Some(folder) = file.parent() {
-        files::create_dir_all(folder)?;
-    }
-    Ok(files::write_atomic(file, serde_json::to_vec(&all)?)?)
-}
-
-fn counts_in(file: &Path) -> Result<BTreeMap<String, FlakyCount>, FileError> {
-    let text = files::read_text_if_present(file)?.unwrap_or_default();
-    Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
 /// What was red and green without a change in a workspace, and how often.
@@ -351,5 +280,5 @@ fn counts_in(file: &Path) -> Result<BTreeMap<String, FlakyCount>, FileError> {
 /// # Errors
 /// Where the counts cannot be read.
 pub fn flaky(workspace: &workspace::Workspace) -> Result<BTreeMap<String, FlakyCount>, FileError> {
-    counts_in(&folder(&workspace.state_dir()).join("flaky.json"))
+    ProofRecords::of(&workspace.state_dir()).flaky()
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::access::HubAccess;
 use super::contract::CONTRACT;
 use super::hub::Hub;
+use super::proof_records::ProofRecords;
 use super::run_inboxes::RunInboxes;
 use super::signals::Signals;
 use super::team::Team;
@@ -176,6 +177,7 @@ async fn serve(
     let config = link_config(&workspace, Arc::new(HubAccess(asked)))?;
     let (link, facts) = Link::start(config, catalog.clone())?;
     let capacity = workspace.capacity();
+    let proofs = ProofRecords::of(&workspace.state_dir());
     let team = Arc::new(Team {
         hub,
         store: Arc::clone(&store),
@@ -196,6 +198,7 @@ async fn serve(
         git: Arc::default(),
         elsewhere: tokio::sync::Mutex::default(),
         base: tokio::sync::Mutex::default(),
+        proofs,
         closing,
         _in_use: in_use,
     });

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::hub::{Hub, HubError};
+use super::proof_records::ProofRecords;
 use super::run_inboxes::RunInboxes;
 use super::signals::{InUse, Signals};
 use crate::agents::Driver;
@@ -60,6 +61,7 @@ pub(super) struct Team {
     pub(super) elsewhere: tokio::sync::Mutex<Option<String>>,
     /// The base is proven for one request at a time: the next finds what is known then.
     pub(super) base: tokio::sync::Mutex<()>,
+    pub(super) proofs: ProofRecords,
     /// Ends every worker.
     pub(super) closing: CancellationToken,
     /// Held as long as somebody works with the team.

@@ -27,9 +27,9 @@ use crate::platform::{clock, files};
 const SWEEP_LIMIT: Duration = Duration::from_secs(20);
 /// How long the end of output is waited for once no process of ours can hold the pipe.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
-/// Milliseconds of an idle period for each processor tick (10 ms) that a waiting program may use:
-/// timers of a hanging agent tick as well.
-const MS_PER_IDLE_TICK: u128 = 10_000;
+/// Milliseconds of an idle period for each processor tick (10 ms) that a waiting program may use, 2 %: timers of a
+/// hanging agent tick as well. Codex CLI, waiting for its model, uses two ticks every five seconds.
+const MS_PER_IDLE_TICK: u128 = 500;
 
 /// What reaches the main thread.
 enum Signals {

@@ -1,0 +1,150 @@
+//! What the checks said about trees, and how often each of them was flaky: files in the workspace, bounded in number.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::comparison::CheckRecord;
+use crate::domain::evidence::Isolation;
+use crate::domain::time::Timestamp;
+use crate::git::TreeId;
+use crate::platform::files::{self, FileError};
+
+/// Trees whose records are kept; the oldest go.
+const TREES: usize = 32;
+/// Tests and checks whose flakiness is counted; those that were seen longest ago go.
+const COUNTED: usize = 500;
+
+/// How often something was red and green without a change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FlakyCount {
+    /// So often.
+    pub times: u64,
+    /// When last.
+    pub last: Timestamp,
+}
+
+/// What has to be the same for the records of a tree to be used again.
+pub(super) struct TreeKey<'a> {
+    pub(super) tree: TreeId,
+    /// Of what is configured about checks.
+    pub(super) checks: &'a str,
+    pub(super) isolation: Isolation,
+    /// The keys of the prepared environments.
+    pub(super) environments: &'a [String],
+}
+
+/// The files.
+pub(super) struct ProofRecords {
+    folder: PathBuf,
+    /// Whoever writes: several changes are proven at the same time.
+    writing: Mutex<()>,
+}
+
+impl ProofRecords {
+    /// Those of a workspace.
+    pub(super) fn of(state_dir: &Path) -> ProofRecords {
+        ProofRecords { folder: state_dir.join("proofs"), writing: Mutex::default() }
+    }
+
+    fn trees(&self) -> PathBuf {
+        self.folder.join("trees")
+    }
+
+    fn file_of(&self, key: &TreeKey<'_>) -> PathBuf {
+        let environments = key.environments.join(" ");
+        let TreeKey { tree, checks, isolation, .. } = key;
+        let name = Sha256::digest(format!("{tree} {checks} {isolation:?} {environments}"));
+        let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.trees().join(format!("{name}.json"))
+    }
+
+    /// What the checks said about a tree. What cannot be read as that is as good as absent.
+    pub(super) fn read(&self, key: &TreeKey<'_>) -> Result<Option<Vec<CheckRecord>>, FileError> {
+        let text = files::read_text_if_present(&self.file_of(key))?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Keeps what the checks said about a tree.
+    pub(super) fn keep(&self, key: &TreeKey<'_>, records: &[CheckRecord]) -> Result<(), FileError> {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        files::create_dir_all(&self.trees())?;
+        write(&self.file_of(key), &records)?;
+        let mut all = Vec::new();
+        for path in files::list(&self.trees())? {
+            all.push((files::metadata(&path)?.modified().ok(), path));
+        }
+        all.sort();
+        for (_, path) in all.iter().rev().skip(TREES) {
+            files::remove_any(path)?;
+        }
+        Ok(())
+    }
+
+    /// Counts what was flaky once more.
+    pub(super) fn count_flaky(&self, seen: Vec<String>, now: Timestamp) -> Result<(), FileError> {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.flaky()?;
+        for name in seen {
+            let count = all.entry(name).or_insert(FlakyCount { times: 0, last: now });
+            count.times += 1;
+            count.last = now;
+        }
+        let mut oldest: Vec<_> = all.iter().map(|(name, it)| (it.last, name.clone())).collect();
+        oldest.sort();
+        for (_, name) in oldest.iter().rev().skip(COUNTED) {
+            all.remove(name);
+        }
+        files::create_dir_all(&self.folder)?;
+        write(&self.folder.join("flaky.json"), &all)
+    }
+
+    /// What was red and green without a change, and how often.
+    pub(super) fn flaky(&self) -> Result<BTreeMap<String, FlakyCount>, FileError> {
+        let text = files::read_text_if_present(&self.folder.join("flaky.json"))?;
+        Ok(serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default())
+    }
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Result<(), FileError> {
+    // Names and counts always have a JSON form.
+    files::write_atomic(path, serde_json::to_vec(value).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_may_write_at_once_and_nothing_is_lost_or_left() {
+        let home = tempfile::tempdir().unwrap();
+        let records = ProofRecords::of(home.path());
+        let tree = |number: u32| format!("{number:040x}").parse::<TreeId>().unwrap();
+        let key = |number: u32| TreeKey {
+            tree: tree(number),
+            checks: "",
+            isolation: Isolation::Bubblewrap,
+            environments: &[],
+        };
+        let begun = Timestamp::from_millis(0);
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                let (records, key) = (&records, &key);
+                threads.spawn(move || {
+                    for number in 0..40 {
+                        records.keep(&key(thread * 20 + number), &[]).unwrap();
+                        let seen = vec![format!("{thread}"), "all".to_owned()];
+                        records.count_flaky(seen, begun).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(files::list(&records.trees()).unwrap().len(), TREES);
+        let counted = records.flaky().unwrap();
+        assert_eq!(counted["all"].times, 160);
+        assert_eq!(counted["3"].times, 40);
+    }
+}
