@@ -411,6 +411,7 @@ fn evidence(commit: &str) -> Evidence {
         checks_digest: String::new(),
         tree_ms: 0,
         environments: Vec::new(),
+        repetitions: 0,
     }
 }
 

@@ -70,6 +70,7 @@ pub fn hold_against(evidence: &mut Evidence, base: Option<&[CheckRecord]>) {
 
 /// What one repetition without a change says: what was red and is green, or the other way round, is flaky.
 pub fn repeated(evidence: &mut Evidence, again: &Evidence) {
+    evidence.repetitions += 1;
     for check in &mut evidence.checks {
         let second = again.checks.iter().find(|it| it.name == check.name);
         let Some(second) = second else { continue };
@@ -141,6 +142,7 @@ mod tests {
             checks_digest: String::new(),
             tree_ms: 0,
             environments: Vec::new(),
+            repetitions: 0,
         }
     }
 

@@ -344,5 +344,16 @@ pub enum EffectOutcome {
     Failed {
         /// Why.
         message: String,
+        /// Whose change it is, where an effect is about several; that of the effect where not named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_id: Option<RequestId>,
     },
+}
+
+impl EffectOutcome {
+    /// It could not be done; the message is one line, redacted.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed { message: message.into(), request_id: None }
+    }
 }

@@ -246,6 +246,14 @@ pub struct Evidence {
     /// What was prepared for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environments: Vec<UsedEnvironment>,
+    /// How often they ran once more at the same commit before that was known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repetitions: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A prepared environment that checks were run in.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
 use super::progress::{begin, check, commit_then, deliver};
 use super::turn::Turn;
-use super::{attempts, ending, handoff, lifecycle, progress, proof, say, train};
+use super::{attempts, contract, ending, handoff, lifecycle, progress, proof, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, Proving};
@@ -14,8 +14,11 @@ use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::record::RecordId;
 use crate::domain::request::{Car, EventKind, RequestStatus};
+use crate::domain::role::Role;
 use crate::domain::run::FailKind;
+use crate::domain::state::session_key;
 use crate::domain::workflow::Allowance;
 
 /// The worktree is this commit now.
@@ -238,7 +241,12 @@ pub(super) fn merged(
     let branch = turn.policy.branch.clone();
     let policy = turn.policy;
     train::landed(turn, id, commit);
+    let criteria = turn.request(id).map(|request| {
+        contract::criteria(request, request.backlog_id.as_ref().and_then(|id| turn.item(id)))
+    });
     let Some(request) = turn.edit(id) else { return };
+    // Its item leaves the backlog; whoever meets this change later is told what it was held against.
+    request.work.criteria = criteria.unwrap_or_default();
     request.outcome.commit_sha = Some(commit.to_owned());
     let is_inner = commit != last && proof::of_candidate(request, policy) == Proof::None;
     request.outcome.proven_through = is_inner.then(|| last.to_owned());
@@ -353,6 +361,11 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
         ending::block(turn, id, BlockCode::RebaseConflict, &shown, Vec::new());
         return;
     };
+    // Whoever solved an earlier one of this request has written a side of this one.
+    let before = Role::ConflictResolver;
+    if turn.before().sessions.contains_key(&session_key(before, id)) {
+        turn.remove(RecordId::Session(before, id.clone()));
+    }
     let values = json!({ "head": say::short(&conflict.head), "paths": conflict.paths });
     let Some(request) = turn.edit(id) else { return };
     request.work.candidate = None;

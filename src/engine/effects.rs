@@ -131,7 +131,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::Failed { .. } if matches!(effect.kind, EffectKind::Base { .. }) => {
             base_proven(turn, &request_id, &effect.kind, BaseStanding::default());
         }
-        EffectOutcome::Failed { message } => {
+        // It may be the change before it that cannot be read; if it is this one, its own turn tells.
+        EffectOutcome::Failed { .. } if effect.kind.onto().is_some() => {
+            closeout::clashed(turn, &request_id, effect.kind.onto());
+        }
+        EffectOutcome::Failed { message, request_id: whose } => {
+            let whose = whose.filter(|id| effect.kind.is_merge_of(id) && is_open(turn, id));
+            let request_id = whose.unwrap_or(request_id);
             let code = match effect.kind {
                 EffectKind::Checks { .. } => BlockCode::ChecksNotStarted,
                 EffectKind::Commit { .. }
@@ -214,7 +220,7 @@ fn action_ended(
 ) {
     let (returncode, tail) = match outcome {
         EffectOutcome::ActionEnded { exit_code, log_tail } => (*exit_code, log_tail.clone()),
-        EffectOutcome::Failed { message } => (None, message.clone()),
+        EffectOutcome::Failed { message, .. } => (None, message.clone()),
         EffectOutcome::Committed(_)
         | EffectOutcome::NothingChanged
         | EffectOutcome::Checked(_)

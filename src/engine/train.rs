@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::decision::Wake;
 use super::proof;
 use super::turn::Turn;
@@ -16,7 +18,7 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{EffectId, RequestId};
 use crate::domain::policy::Prove;
 use crate::domain::record::RecordId;
-use crate::domain::request::{Car, Request, RequestStatus};
+use crate::domain::request::{Car, EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -160,6 +162,12 @@ fn drop_out(turn: &mut Turn<'_>) {
         .map(|request| request.request_id.clone())
         .collect();
     for id in &left {
+        let landed = turn.request(id).is_some_and(|it| it.outcome.commit_sha.is_some());
+        // One that a person is asked about comes back as it is.
+        let asks = turn.request(id).is_some_and(|it| it.work.gate_id.is_some());
+        if !landed && !asks {
+            turn.record(id, EventKind::LeftQueue, "runtime", "", Value::Null);
+        }
         if let Some(request) = turn.edit(id) {
             request.work.landing_since = None;
             request.work.held = None;

@@ -585,6 +585,11 @@ impl Turn<'_> {
         self.planning.plans.insert(plan.plan_id.clone(), Arc::new(plan));
     }
 
+    /// The items that this turn has changed so far.
+    pub(super) fn changed_items(&self) -> impl Iterator<Item = &BacklogItem> {
+        self.planning.items.values().map(Arc::as_ref)
+    }
+
     /// The item is now this.
     pub(super) fn put_item(&mut self, item: BacklogItem) {
         self.planning.items.insert(item.backlog_id.clone(), Arc::new(item));

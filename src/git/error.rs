@@ -143,12 +143,20 @@ pub enum GitError {
     /// There is no candidate to bring to the branch.
     #[error("nothing was to be brought to the branch; try again")]
     NothingToMerge,
-    /// The branch has a commit and not the change that was to come with it.
-    #[error("the change of {commit} is not on the branch, though it was brought there: {}; look at the branch before you go on", paths.join(", "))]
+    /// Where a landing ends, the branch has not all of a change that belongs to it.
+    #[error("not all of the change of {commit} is on the branch where this landing ends: {}; look at the branch before you go on", paths.join(", "))]
     Lost {
         /// The commit.
         commit: String,
         /// What is missing.
+        paths: Vec<String>,
+    },
+    /// A change that was put onto another base would do there what it did not do before.
+    #[error("on its new base {commit} would also change what it did not change before: {}; nothing was moved; look at both", paths.join(", "))]
+    Foreign {
+        /// The commit.
+        commit: String,
+        /// What else it would change.
         paths: Vec<String>,
     },
     /// The worktree's own note cannot be read.

@@ -1,13 +1,16 @@
 //! Bringing a candidate to the project's branch.
 
-use git2::{Repository, RepositoryState};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use git2::{Oid, Repository, RepositoryState, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::lock::IndexLock;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
 use super::replace::Move;
-use super::{CommitId, GitError, Project, Result, content};
+use super::{CommitId, GitError, Project, Result};
 use crate::domain::evidence::Candidate;
 use crate::platform::files;
 
@@ -56,7 +59,8 @@ struct Checkout {
 /// Computes the fast-forward that brings candidates to the branch, each of which stands on the one before it.
 ///
 /// # Errors
-/// Where a commit is missing, or does not stand directly on what is before it.
+/// Where a commit is missing, does not stand directly on what is before it, or undoes what one before it does in a file
+/// that it does not say that it writes.
 pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<PlannedMerge> {
     let repository = project.repository()?;
     let mut range = None;
@@ -74,24 +78,61 @@ pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<Planned
         range = Some((old, new));
     }
     let (old, new) = range.ok_or(GitError::NothingToMerge)?;
+    undone(&repository, candidates)?;
     Ok(PlannedMerge { branch: project.branch_ref(), old, new })
 }
 
-/// The paths of a candidate whose change the branch does not have although it has the commit, or all of them where it
-/// has not even that. None is what has to be; nobody assumes it.
-pub fn missing(project: &Project, candidate: &Candidate) -> Result<Vec<String>> {
+/// Looks that the branch has these candidates, which have just landed, with all that they change: nobody assumes it.
+///
+/// # Errors
+/// [`GitError::Lost`] where it has not, or where a commit or the branch is missing.
+pub fn verify_landed(project: &Project, candidates: &[Candidate]) -> Result<()> {
     let repository = project.repository()?;
-    let commit = repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?;
     let branch = project.branch_ref();
     let head = super::project::tip(&repository, &branch)?;
     let head = head.ok_or(GitError::MissingBranch { branch })?;
-    let has_it = head == commit.id() || repository.graph_descendant_of(head, commit.id())?;
-    let landed = match has_it {
-        true => content::changes(&repository, &commit.parent(0)?.tree()?, &commit.tree()?)?,
-        false => Vec::new(),
+    for candidate in candidates {
+        let commit: CommitId = candidate.commit.parse()?;
+        if head != commit.0 && !repository.graph_descendant_of(head, commit.0)? {
+            return Err(lost(
+                candidate,
+                candidate.paths.iter().map(|it| it.path.clone()).collect(),
+            ));
+        }
+    }
+    undone(&repository, candidates)
+}
+
+/// Looks that each candidate's files are at the last commit what they are at its own, but for those that a later
+/// candidate says that it writes.
+fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
+    let tree = |candidate: &Candidate| -> Result<Tree<'_>> {
+        Ok(repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?.tree()?)
     };
-    let lost = candidate.paths.iter().filter(|changed| !landed.contains(changed));
-    Ok(lost.map(|changed| changed.path.clone()).collect())
+    let Some(last) = candidates.last() else { return Ok(()) };
+    let end = tree(last)?;
+    let mut written = BTreeSet::new();
+    for candidate in candidates.iter().rev() {
+        let own = tree(candidate)?;
+        let paths = candidate.paths.iter().map(|changed| changed.path.as_str());
+        let is_lost =
+            |path: &&str| !written.contains(path) && entry(&own, path) != entry(&end, path);
+        let paths_lost: Vec<String> = paths.clone().filter(is_lost).map(str::to_owned).collect();
+        if !paths_lost.is_empty() {
+            return Err(lost(candidate, paths_lost));
+        }
+        written.extend(paths);
+    }
+    Ok(())
+}
+
+/// What stands at a path: the object and its mode.
+pub(super) fn entry(tree: &Tree<'_>, path: &str) -> Option<(Oid, i32)> {
+    tree.get_path(Path::new(path)).ok().map(|entry| (entry.id(), entry.filemode()))
+}
+
+fn lost(candidate: &Candidate, paths: Vec<String>) -> GitError {
+    GitError::Lost { commit: candidate.commit.clone(), paths }
 }
 
 /// Does the planned merge, or finishes it after a crash: the ref first, by compare-and-set, then files and

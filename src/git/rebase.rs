@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
-use git2::{Oid, Repository};
+use git2::{Oid, Repository, Tree};
 
 use super::commit::move_team_branch;
 use super::project::tip;
 use super::worktree::lost_ref;
-use super::{CommitId, Project, Result, Worktree, conflict, content, diff, refs, sign};
+use super::{
+    CommitId, GitError, Project, Result, Worktree, conflict, content, diff, merge, refs, sign,
+};
 use crate::domain::config::Signing;
 use crate::domain::conflict::Conflict;
-use crate::domain::evidence::Candidate;
+use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 
@@ -81,6 +83,10 @@ fn put(
         keep(worktree, &repository, old.0)?;
     }
     let tree = repository.find_tree(merged.write_tree_to(&repository)?)?;
+    let changed = content::changes(&repository, &onto_tree, &tree)?;
+    if paths.is_empty() {
+        only_own(candidate, &changed, &base_tree)?;
+    }
     let nothing_left = tree.id() == onto_tree.id();
     if nothing_left && onto_candidate {
         return Ok(Rebased::Clash);
@@ -129,7 +135,7 @@ fn put(
     Ok(Rebased::Moved(Candidate {
         commit: moved.to_string(),
         base: new_base.to_string(),
-        paths: content::changes(&repository, &onto_tree, &tree)?,
+        paths: changed,
         subject: candidate.subject.clone(),
         added_lines,
         removed_lines,
@@ -137,6 +143,21 @@ fn put(
         excerpt: String::new(),
         marks: Vec::new(),
     }))
+}
+
+/// Looks that a change does nothing on its new base that it did not do on its old one. Where the base has renamed a file,
+/// the change follows it.
+fn only_own(candidate: &Candidate, changed: &[ChangedPath], base: &Tree<'_>) -> Result<()> {
+    let is_own = |path: &str| candidate.paths.iter().any(|own| own.path == path);
+    let follows = |new: &ChangedPath| {
+        new.kind == ChangeKind::Modified && merge::entry(base, &new.path).is_none()
+    };
+    let foreign = changed.iter().filter(|new| !is_own(&new.path) && !follows(new));
+    let paths: Vec<String> = foreign.map(|new| new.path.clone()).collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    Err(GitError::Foreign { commit: candidate.commit.clone(), paths })
 }
 
 /// Keeps a commit reachable that no branch names any more.

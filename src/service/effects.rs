@@ -81,9 +81,7 @@ pub(super) async fn execute(team: Arc<Team>) {
                 Err(_) if stop.token.is_cancelled() && is_gone(&team, &effect) => None,
                 Err(trouble) => {
                     tracing::warn!(effect = effect.kind.name(), %trouble, "an effect failed");
-                    Some(EffectOutcome::Failed {
-                        message: redact(&trouble.to_string()).into_owned(),
-                    })
+                    Some(EffectOutcome::failed(redact(&trouble.to_string()).into_owned()))
                 }
             };
             if let Some(outcome) = outcome {
@@ -305,15 +303,31 @@ async fn for_deciders(team: &Arc<Team>, candidate: Candidate) -> Result<Candidat
 
 async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
-    let cars = effect.kind.lands();
+    let lands = effect.kind.lands();
     let cars: Result<Vec<Candidate>, _> =
-        cars.iter().map(|car| candidate(team, &car.request_id)).collect();
+        lands.iter().map(|car| candidate(team, &car.request_id)).collect();
     let (project, cars) = (team.project.clone(), cars?);
     let plan: PlannedMerge = match begun(effect)? {
         Some(plan) => plan,
         None => {
             let (planning, cars) = (project.clone(), cars.clone());
-            let plan = tasks::blocking(move || git::plan_merge(&planning, &cars)).await??;
+            let planned = tasks::blocking(move || {
+                git::plan_merge(&planning, &cars).map_err(|error| {
+                    let fits = |most: &usize| git::plan_merge(&planning, &cars[..*most]).is_ok();
+                    (error, (1..cars.len()).take_while(fits).count())
+                })
+            });
+            let plan = match planned.await? {
+                Ok(plan) => plan,
+                // Those before it land without it.
+                Err((error, at)) => {
+                    tracing::warn!(%error, "a change cannot be brought to the branch");
+                    return Ok(EffectOutcome::Failed {
+                        message: redact(&error.to_string()).into_owned(),
+                        request_id: lands.get(at).map(|car| car.request_id.clone()),
+                    });
+                }
+            };
             begin(team, effect, &plan).await?;
             plan
         }
@@ -329,12 +343,7 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
             done => (done?, None),
         };
         if let MergeOutcome::Merged { .. } = outcome {
-            for car in &cars {
-                let paths = git::missing(&project, car)?;
-                if !paths.is_empty() {
-                    return Err(GitError::Lost { commit: car.commit.clone(), paths });
-                }
-            }
+            git::verify_landed(&project, &cars)?;
         }
         Ok::<_, GitError>((outcome, behind))
     })
@@ -424,7 +433,7 @@ async fn action(
     // An action is not repeatable by nature: one that an earlier start began is not begun again.
     if effect.attempts > 0 {
         let message = "the team was restarted while it ran; whether it finished is not known";
-        return Ok(EffectOutcome::Failed { message: message.to_owned() });
+        return Ok(EffectOutcome::failed(message));
     }
     let log = team.root().join(&operation.log_file);
     if let Some(folder) = log.parent() {
@@ -432,7 +441,7 @@ async fn action(
     }
     let dir = team.workspace.state_dir().join("operations").join(format!("{id}.run"));
     let Some((program, args)) = operation.command.split_first() else {
-        return Ok(EffectOutcome::Failed { message: "the command is empty".to_owned() });
+        return Ok(EffectOutcome::failed("the command is empty"));
     };
     let mut spec = Spec::new(program, team.root());
     spec.args = args.to_vec();

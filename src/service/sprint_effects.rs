@@ -50,9 +50,9 @@ pub(super) async fn perform(
         | EffectKind::Rebase { .. }
         | EffectKind::Action { .. }
         | EffectKind::Release { .. }
-        | EffectKind::Discover { .. } => Ok(EffectOutcome::Failed {
-            message: format!("{} is no effect of a sprint", kind.name()),
-        }),
+        | EffectKind::Discover { .. } => {
+            Ok(EffectOutcome::failed(format!("{} is no effect of a sprint", kind.name())))
+        }
     }
 }
 
@@ -61,7 +61,7 @@ fn find(team: &Team, sprint: &SprintId) -> Option<Arc<Sprint>> {
 }
 
 fn no_such_sprint(sprint: &SprintId) -> EffectOutcome {
-    EffectOutcome::Failed { message: format!("there is no sprint {sprint}") }
+    EffectOutcome::failed(format!("there is no sprint {sprint}"))
 }
 
 async fn baseline(team: &Arc<Team>) -> Result<EffectOutcome, EffectError> {
@@ -133,7 +133,7 @@ async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Effec
     let mut documents = tasks::blocking(move || published(&root, &folder)).await??;
     let gh = match Gh::find(team.project.path().to_owned(), env, scratch) {
         Ok(gh) => gh,
-        Err(error) => return Ok(EffectOutcome::Failed { message: error.to_string() }),
+        Err(error) => return Ok(EffectOutcome::failed(error.to_string())),
     };
     // The report is what the issue says; only one that is too long for that goes into comments.
     let fits = |(name, text): &(String, String)| {
@@ -152,7 +152,7 @@ async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Effec
     };
     Ok(match publish::publish(&gh, &what).await {
         Ok(url) => EffectOutcome::Published { url },
-        Err(error) => EffectOutcome::Failed { message: error.to_string() },
+        Err(error) => EffectOutcome::failed(error.to_string()),
     })
 }
 

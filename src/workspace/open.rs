@@ -212,6 +212,18 @@ impl Workspace {
         }
     }
 
+    /// The keys of [`Workspace::capacity`] that are configured; the others are what the machine bears.
+    #[must_use]
+    pub fn capacity_set(&self) -> Vec<&'static str> {
+        let limits = &self.runtime.limits;
+        let all = [
+            ("sprint.wip_limit", self.runtime.sprint.wip_limit),
+            ("limits.parallel_runs", limits.parallel_runs),
+            ("limits.check_runs", limits.check_runs),
+        ];
+        all.into_iter().filter(|(_, said)| said.is_some()).map(|(key, _)| key).collect()
+    }
+
     /// The paths that are guarded by another version of `team_runtime.yaml`.
     #[must_use]
     pub fn guarded(&self, runtime: &RuntimeConfig) -> Vec<String> {

@@ -4,7 +4,7 @@ use teams::domain::conflict::Conflict;
 use teams::domain::evidence::Candidate;
 use teams::domain::ids::RequestId;
 use teams::git::conflict::{sides, unsolved};
-use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
+use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge, verify_landed};
 use teams::git::rebase::{Rebased, compose, rebase};
 use teams::git::{GitError, Worktree, diff};
 
@@ -531,4 +531,63 @@ fn what_is_composed_without_files_has_them_as_soon_as_somebody_looks() {
     let found = compose(&project, (&other, &repo.root), &clashing, before).unwrap();
     assert_eq!(found, Rebased::Clash);
     assert_eq!(read("README.md"), "hello you\n");
+}
+
+#[test]
+fn a_chain_that_undoes_what_is_before_it_does_not_land() {
+    let repo = Repo::new();
+    let (first, project) = (repo.worktree(), repo.project());
+    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
+    let second = project.worktree(&other, &repo.root).unwrap();
+    put(&first.path().join("README.md"), "hello all\n");
+    put(&second.path().join("src/app.py"), "print(2)\n");
+    let (ahead, own) = (repo.commit(&first), repo.commit(&second));
+    let before = repo.git(&["rev-parse", "main"]);
+    // Its files as they were built, on top of the first one: a queue that took the wrong base would make this.
+    let tree = format!("{}^{{tree}}", own.commit);
+    let forged = repo.git(&["commit-tree", &tree, "-p", &ahead.commit, "-m", "second"]);
+    let forged = Candidate { commit: forged, base: ahead.commit.clone(), ..own.clone() };
+    let lost = |error: GitError| match error {
+        GitError::Lost { commit, paths } => (commit, paths),
+        error => panic!("{error}"),
+    };
+    let all = [ahead.clone(), forged.clone()];
+    let wanted = (ahead.commit.clone(), vec!["README.md".to_owned()]);
+    assert_eq!(lost(plan_merge(&project, &all).unwrap_err()), wanted);
+    // Whoever has it on the branch all the same is told.
+    repo.git(&["update-ref", "refs/heads/main", &forged.commit]);
+    assert_eq!(lost(verify_landed(&project, &all).unwrap_err()), wanted);
+    repo.git(&["update-ref", "refs/heads/main", &ahead.commit]);
+    verify_landed(&project, &all[..1]).unwrap();
+    assert_eq!(lost(verify_landed(&project, &all).unwrap_err()).0, forged.commit);
+    repo.git(&["update-ref", "refs/heads/main", &before]);
+    // Nor is it made: a change does on its new base what it did on its old one.
+    let mistaken = Candidate { base: ahead.commit.clone(), ..own };
+    let onto = ahead.commit.parse().unwrap();
+    match compose(&project, (&other, &repo.root), &mistaken, onto) {
+        Err(GitError::Foreign { paths, .. }) => assert_eq!(paths, ["README.md"]),
+        made => panic!("{made:?}"),
+    }
+    assert_eq!(repo.git(&["rev-parse", "main"]), before);
+}
+
+#[test]
+fn a_change_follows_a_file_that_the_branch_has_renamed() {
+    let repo = Repo::new();
+    let long: String = (0..40).map(|line| format!("line {line}\n")).collect();
+    repo.write("src/app.py", &long);
+    repo.git(&["commit", "-qam", "long"]);
+    let mut worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), &long.replace("line 7\n", "line seven\n"));
+    let candidate = repo.commit(&worktree);
+    repo.git(&["mv", "src/app.py", "src/main.py"]);
+    repo.git(&["commit", "-qm", "renamed by hand"]);
+    let head = repo.project().head().unwrap();
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+        panic!("not moved");
+    };
+    assert_eq!(moved.paths.len(), 1);
+    assert_eq!(moved.paths[0].path, "src/main.py");
+    let text = repo.git(&["show", &format!("{}:src/main.py", moved.commit)]);
+    assert!(text.contains("line seven"), "{text}");
 }

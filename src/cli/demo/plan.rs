@@ -157,9 +157,11 @@ impl Figures {
             let text = files::read_text_if_present(&path)?.unwrap_or_default();
             let events = text.lines().filter_map(|line| serde_json::from_str(line).ok());
             for event in events {
-                let RequestEvent { kind, .. } = event;
-                check_runs += usize::from(kind == EventKind::Checks);
-                ejected += usize::from(kind == EventKind::Conflict);
+                let RequestEvent { kind, payload, .. } = event;
+                ejected += usize::from(kind == EventKind::LeftQueue);
+                if kind == EventKind::Checks {
+                    check_runs += 1 + payload["repetitions"].as_u64().unwrap_or(0);
+                }
             }
         }
         Ok(Figures {
@@ -167,7 +169,7 @@ impl Figures {
             critical_path_s: seconds(path.iter().map(|at| weight(*at)).sum()),
             critical_path: path.iter().map(|at| todos[*at].title.clone()).collect(),
             peak_runs: peak(&runs),
-            check_runs,
+            check_runs: usize::try_from(check_runs).unwrap_or(usize::MAX),
             landed: todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count(),
             ejected,
         })

@@ -60,6 +60,8 @@ words! {
         GateOpened = "gate_opened",
         /// A step of planning is given back; older records have it.
         InitialPhaseStepReopened = "initial_phase_step_reopened",
+        /// It left the queue to the branch without having landed.
+        LeftQueue = "left_queue",
         /// Its message was deleted.
         MessageDeleted = "message_deleted",
         /// A person gave a message of the team up.

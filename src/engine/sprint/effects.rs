@@ -20,19 +20,19 @@ pub(in crate::engine) fn effect_finished(
                 sprint.work.git_baseline = Some(baseline);
             }
         }
-        (EffectKind::Baseline { sprint_id }, EffectOutcome::Failed { message }) => {
+        (EffectKind::Baseline { sprint_id }, EffectOutcome::Failed { message, .. }) => {
             not_begun(turn, sprint_id, &message);
         }
         (EffectKind::Inspect { sprint_id }, EffectOutcome::Inspected(found)) => {
             closing::inspected(turn, sprint_id, found);
         }
-        (EffectKind::Inspect { sprint_id }, EffectOutcome::Failed { message }) => {
+        (EffectKind::Inspect { sprint_id }, EffectOutcome::Failed { message, .. }) => {
             closing::not_inspected(turn, sprint_id, &message);
         }
         (EffectKind::Archive { sprint_id }, EffectOutcome::Archived { report_path }) => {
             closing::archived(turn, sprint_id, Some(report_path));
         }
-        (EffectKind::Archive { sprint_id }, EffectOutcome::Failed { message }) => {
+        (EffectKind::Archive { sprint_id }, EffectOutcome::Failed { message, .. }) => {
             turn.sprint_event(sprint_id, SprintEventKind::ArchiveFailed, &message, json!({}));
             closing::archived(turn, sprint_id, None);
         }
@@ -40,7 +40,7 @@ pub(in crate::engine) fn effect_finished(
             let values = json!({ "sprint_id": sprint_id.as_str(), "url": url });
             say::report(turn, Some(sprint_id), "sprint.published", values, Vec::new());
         }
-        (EffectKind::Publish { sprint_id }, EffectOutcome::Failed { message }) => {
+        (EffectKind::Publish { sprint_id }, EffectOutcome::Failed { message, .. }) => {
             let (stage, message) = message.split_once(": ").unwrap_or(("", &message));
             let values =
                 json!({ "sprint_id": sprint_id.as_str(), "stage": stage, "message": message });

@@ -48,9 +48,13 @@ fn keep_planned(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> Ba
     }
 }
 
-/// What a running todo holds is not taken from it by words: its status follows its request.
+/// What is under way stays what it was when it began, and what a todo holds is not taken from it by words: its status
+/// follows its request.
 fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
     let Some(old) = turn.item(&item.backlog_id) else { return item };
+    if is_in_work(turn, old) {
+        return old.clone();
+    }
     if !is_held(turn, old) {
         // A sprint selects, nobody else.
         let selected = item.status == BacklogStatus::Selected;
@@ -131,6 +135,49 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
         turn.sprint_event(id, SprintEventKind::ItemRestored, &item.title, payload);
         turn.put_item(item);
     }
+}
+
+/// What depends on an item that was dropped in this turn is blocked, since nobody will deliver that; a person or the
+/// planner says whether it is wanted without.
+pub(in crate::engine) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
+    let dropped: Vec<BacklogItem> =
+        turn.changed_items().filter(|it| it.status == BacklogStatus::Dropped).cloned().collect();
+    for gone in dropped {
+        let waits = |item: &&BacklogItem| item.depends_on.contains(&gone.backlog_id);
+        let items = turn.items().into_values().filter(waits);
+        let is_open =
+            |item: &&BacklogItem| item.status != BacklogStatus::Blocked && !is_in_work(turn, item);
+        let all: Vec<BacklogId> = items.filter(is_open).map(|it| it.backlog_id.clone()).collect();
+        for id in all {
+            turn.edit_item(&id, |item| {
+                item.clear_blockers();
+                item.status = BacklogStatus::Blocked;
+                item.blocked_reason =
+                    format!("it depends on {}, which was dropped: {}", gone.backlog_id, gone.title);
+                "take the dependency away, or drop it as well"
+                    .clone_into(&mut item.recommended_next_step);
+                item.selected_in_sprint_id = None;
+                item.planned_in_sprint_id = None;
+            });
+            release_todo(turn, &id);
+        }
+    }
+}
+
+/// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun.
+fn release_todo(turn: &mut Turn<'_>, item: &BacklogId) {
+    let waits =
+        |todo: &Todo| todo.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item);
+    let Some(sprint) = turn.active_sprint() else { return };
+    let Some(at) = sprint.work.todos.iter().position(waits) else { return };
+    let (id, todo) = (sprint.sprint_id.clone(), sprint.work.todos[at].clone());
+    let now = turn.now;
+    if let Some(todo) = turn.edit_todo(&id, at) {
+        todo.status = TodoStatus::Cancelled;
+        todo.ended_at = Some(now);
+    }
+    let payload = json!({ "todo_id": todo.todo_id.as_str() });
+    turn.sprint_event(&id, SprintEventKind::TodoReleased, &todo.title, payload);
 }
 
 /// What waits for an item waits for the one that carries it on.

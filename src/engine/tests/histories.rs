@@ -101,7 +101,7 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
     let kind = world.state.effects[id].kind.clone();
     // What is on the branch is told as that, whatever else went wrong.
     if dice.roll(12) == 0 && !world.has_landed(id) {
-        return EffectOutcome::Failed { message: "no luck".to_owned() };
+        return EffectOutcome::failed("no luck");
     }
     match &kind {
         EffectKind::Commit { .. } if dice.roll(6) == 0 => EffectOutcome::NothingChanged,

@@ -83,7 +83,7 @@ fn what_comes_late_for_an_ended_sprint_leaves_the_next_one_alone() {
     assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
     world.command(kickoff());
     let second = world.state.scheduler.active_sprint_id.clone().expect("the next sprint");
-    world.effect(&late.effect_id, EffectOutcome::Failed { message: "late".to_owned() });
+    world.effect(&late.effect_id, EffectOutcome::failed("late"));
     assert_eq!(world.state.scheduler.active_sprint_id, Some(second));
 }
 
@@ -280,8 +280,7 @@ fn s24_s25_g11_how_closing_goes() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
     world.finish_with(|kind| {
-        matches!(kind, EffectKind::Inspect { .. })
-            .then(|| EffectOutcome::Failed { message: "no disk".to_owned() })
+        matches!(kind, EffectKind::Inspect { .. }).then(|| EffectOutcome::failed("no disk"))
     });
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Failed);

@@ -425,3 +425,58 @@ fn what_waits_for_a_todo_that_failed_waits_for_the_item_that_carries_it_on() {
     };
     assert!(begun("third").0 >= begun("first").1, "{next:#?}");
 }
+
+#[test]
+fn what_depends_on_an_item_that_was_dropped_is_blocked_and_says_by_what() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    // "third" depends on "first", whose work a person withdraws.
+    let mut withdrawn = false;
+    while let Some(next) = world.todo().first().cloned() {
+        let first = world.state.requests.values().find(|it| it.scope == "first").cloned();
+        if let (Some(first), false) = (first, withdrawn) {
+            withdrawn = true;
+            world.command(Command::Cancel { request_id: first.request_id.clone() });
+            continue;
+        }
+        world.do_well(&next);
+        world.deliver();
+    }
+    let item = |title: &str| world.state.backlog.values().find(|item| item.title == title);
+    assert!(withdrawn && item("first").is_none());
+    let third = item("third").expect("the item");
+    assert_eq!(third.status, BacklogStatus::Blocked);
+    assert!(third.blocked_reason.ends_with("was dropped: first"), "{}", third.blocked_reason);
+    let statuses = statuses(&world);
+    assert!(statuses.contains(&("second".to_owned(), TodoStatus::Committed)), "{statuses:?}");
+    assert!(statuses.contains(&("third".to_owned(), TodoStatus::Cancelled)), "{statuses:?}");
+}
+
+#[test]
+fn what_is_under_way_stays_what_it_was_when_it_began_and_what_waits_may_change() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    while !statuses_of(&world).contains(&("first".to_owned(), TodoStatus::Running)) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+        world.deliver();
+    }
+    for title in ["first", "third"] {
+        let item = world.state.backlog.values().find(|it| it.title == title).expect("an item");
+        let payload = json!({
+            "backlog_id": item.backlog_id, "scope": "something else",
+            "acceptance_criteria": ["another one"],
+        });
+        world.command(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+    }
+    let item = |title: &str| {
+        let item = world.state.backlog.values().find(|it| it.title == title).expect("an item");
+        (item.scope.as_str(), item.acceptance_criteria.clone())
+    };
+    assert_eq!(item("first"), ("do the first thing", vec!["it works".to_owned()]));
+    assert_eq!(item("third"), ("something else", vec!["another one".to_owned()]));
+}
+
+fn statuses_of(world: &World) -> Vec<(String, TodoStatus)> {
+    if world.state.sprints.is_empty() { Vec::new() } else { statuses(world) }
+}

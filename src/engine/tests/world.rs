@@ -872,6 +872,7 @@ pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Eviden
         checks_digest: String::new(),
         tree_ms: 0,
         environments: Vec::new(),
+        repetitions: 0,
     }
 }
 

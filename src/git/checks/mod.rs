@@ -97,6 +97,7 @@ pub async fn run(
         checks_digest: plan.digest.clone(),
         tree_ms,
         environments: used,
+        repetitions: 0,
     })
 }
 

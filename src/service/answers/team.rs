@@ -105,8 +105,10 @@ pub(super) fn settings(team: &Team) -> Value {
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
             "guards": guards,
+            "train": { "prove": policy.train.prove, "batch": policy.train.batch },
             "capacity": {
                 "todos": capacity.todos, "runs": capacity.runs, "checks": capacity.checks,
+                "set": team.workspace.capacity_set(),
                 "cores": machine.cores, "memory_gib": machine.memory_gib,
             },
             "language": policy.language,
