@@ -268,6 +268,12 @@ pub struct UsedEnvironment {
 }
 
 impl Evidence {
+    /// How long it took to know this, in milliseconds.
+    #[must_use]
+    pub fn millis(&self) -> u64 {
+        self.tree_ms + self.checks.iter().map(|check| check.duration_ms).sum::<u64>()
+    }
+
     /// Whether every check passed. No checks at all is not green.
     #[must_use]
     pub fn is_green(&self) -> bool {

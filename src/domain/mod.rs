@@ -47,4 +47,5 @@ pub mod test_report;
 pub mod time;
 pub mod usage;
 pub mod word;
+pub mod work_span;
 pub mod workflow;

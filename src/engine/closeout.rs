@@ -19,6 +19,7 @@ use crate::domain::request::{Car, EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::FailKind;
 use crate::domain::state::session_key;
+use crate::domain::work_span::{self, WorkKind, WorkSpan};
 use crate::domain::workflow::Allowance;
 
 /// The worktree is this commit now.
@@ -118,6 +119,10 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
     );
     let Some(request) = turn.edit(id) else { return };
     let current = request.work.candidate.as_ref().map(|c| c.commit.clone());
+    if request.todo_id.is_some() {
+        let span = WorkSpan::until(evidence.at, evidence.millis(), WorkKind::Checking);
+        work_span::note(&mut request.work.spans, span);
+    }
     request.work.held = None;
     if current.as_deref() != Some(evidence.commit.as_str()) {
         // The candidate moved on while its older self was being checked.

@@ -25,6 +25,7 @@ use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
 use crate::domain::state::{State, session_key};
 use crate::domain::time::Timestamp;
+use crate::domain::work_span::{self, WorkKind, WorkSpan};
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
 /// gone, and where the request has used up its runs.
@@ -308,12 +309,17 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     if !open {
         return Answer::Ignored("the request has moved on");
     }
-    let label = report.agent.clone();
+    let (label, now) = (report.agent.clone(), turn.now);
     let mut scope = String::new();
     let heard = turn.request(&run.request_id).map(|request| heard(&run, request, &report.heard));
     let heard = heard.unwrap_or_default();
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = None;
+        if request.todo_id.is_some() {
+            let kind = WorkKind::of(run.role);
+            let span = WorkSpan::until(now, report.duration_ms, kind);
+            work_span::note(&mut request.work.spans, span);
+        }
         request.params.agent = label;
         scope = request.scope.clone();
         if heard.contains(&request.words_key()) {

@@ -46,6 +46,7 @@ fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<St
     let (folder, report_name) = folder_of(root, &report.path)?;
     folder.write_durable("report.json", papers::machine_summary(sprint)?)?;
     folder.write_durable("burndown.png", papers::burndown(sprint, zone)?)?;
+    folder.write_durable("lanes.png", papers::lanes(sprint, zone)?)?;
     folder.sync_file(report_name)?;
 
     let history = papers::sprint_history(sprint, &report.text)?;

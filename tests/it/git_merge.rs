@@ -547,9 +547,9 @@ fn a_chain_that_undoes_what_is_before_it_does_not_land() {
     let tree = format!("{}^{{tree}}", own.commit);
     let forged = repo.git(&["commit-tree", &tree, "-p", &ahead.commit, "-m", "second"]);
     let forged = Candidate { commit: forged, base: ahead.commit.clone(), ..own.clone() };
-    let lost = |error: GitError| match error {
-        GitError::Lost { commit, paths } => (commit, paths),
-        error => panic!("{error}"),
+    let lost = |error: GitError| {
+        let GitError::Lost { commit, paths } = error else { panic!("{error}") };
+        (commit, paths)
     };
     let all = [ahead.clone(), forged.clone()];
     let wanted = (ahead.commit.clone(), vec!["README.md".to_owned()]);

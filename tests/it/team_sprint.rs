@@ -8,6 +8,7 @@ use teams::domain::backlog::{BacklogItem, BacklogStatus};
 use teams::domain::config::CheckNetwork;
 use teams::domain::language::Language;
 use teams::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
+use teams::domain::work_span::WorkKind;
 use teams::engine::sprint::consistent;
 use teams::platform::confinement;
 use teams::platform::spawn::set_own_binary;
@@ -126,6 +127,8 @@ fn still(text: &str, root: &std::path::Path) -> String {
         (r"\d{4}-\d\d-\d\dT[0-9:.]+\+09:00", "<time>"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d", "<time>"),
         (r"\d{4}-\d\d-\d\d", "<day>"),
+        (r"\d+(?: h| min| s|시간|분|초)\b(?: \d+(?: min| s|분|초)\b)?", "<span>"),
+        (r"\([^()]* → [^()]*\)", "(<chain>)"),
         (r"\b[0-9a-f]{40}\b", "<commit>"),
         (r"\b[0-9a-f]{10}\b", "<commit>"),
     ]
@@ -242,7 +245,7 @@ async fn reports(house: &House, said: &Words) {
         .iter()
         .map(|file| file["filename"].as_str().unwrap())
         .collect();
-    assert_eq!(files, ["report.md", "burndown.png"]);
+    assert_eq!(files, ["report.md", "burndown.png", "lanes.png"]);
     let relay = texts(house, "relay").await;
     assert_eq!(relay.iter().filter(|(_, text)| text.contains("/sprint start")).count(), 1);
 }
@@ -265,11 +268,30 @@ fn papers(house: &House, sprint: &Sprint) {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();
         assert!(!text.trim().is_empty(), "{name}");
     }
-    let chart = std::fs::read(folder.join("burndown.png")).unwrap();
-    assert!(chart.starts_with(b"\x89PNG\r\n"));
+    for name in ["burndown.png", "lanes.png"] {
+        let chart = std::fs::read(folder.join(name)).unwrap();
+        assert!(chart.starts_with(b"\x89PNG\r\n"), "{name}");
+    }
+    // Whoever worked has a bar, and the time between is grey.
+    for todo in &sprint.work.todos {
+        let kinds: Vec<WorkKind> = todo.spans.iter().map(|span| span.kind).collect();
+        for kind in [WorkKind::Building, WorkKind::Reviewing, WorkKind::Checking] {
+            assert!(kinds.contains(&kind), "{kinds:?}");
+        }
+        assert!(
+            todo.spans.iter().all(|span| span.from <= span.to && Some(span.to) <= todo.ended_at)
+        );
+    }
     let machine = std::fs::read_to_string(folder.join("report.json")).unwrap();
     let machine: Value = serde_json::from_str(&machine).unwrap();
     assert_eq!(machine["sprint_id"], sprint.sprint_id.as_str());
+    let chain = machine["critical_path"].as_array().unwrap();
+    let titles: Vec<&str> = chain
+        .iter()
+        .map(|id| sprint.todo(&id.as_str().unwrap().parse().unwrap()).unwrap().title.as_str())
+        .collect();
+    assert!(titles.len() >= 2, "{titles:?}");
+    assert!(machine["makespan_seconds"].as_u64() > Some(0), "{machine}");
 }
 
 async fn whole(language: Language, said: &Words) {

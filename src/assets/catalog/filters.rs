@@ -304,7 +304,7 @@ fn money(amount: &Jinja, language: Language) -> String {
     clippy::cast_sign_loss,
     reason = "rounded seconds of a piece of work; a cast of anything else saturates"
 )]
-pub(super) fn duration(seconds: f64, language: Language) -> String {
+pub(crate) fn duration(seconds: f64, language: Language) -> String {
     let seconds = seconds.max(0.0).round() as u64;
     let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let (h, m, s) = match language {

@@ -15,6 +15,8 @@ use crate::domain::outgoing::Content;
 
 mod filters;
 
+pub(crate) use filters::duration;
+
 pub use filters::Whole;
 use filters::{ShortenedTexts, shorten, tidy};
 

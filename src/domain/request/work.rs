@@ -13,6 +13,7 @@ use crate::domain::preparation::PreparationQuestion;
 use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+use crate::domain::work_span::WorkSpan;
 
 /// A change in the train to the branch, as it is composed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,9 @@ pub struct RequestWork {
     /// What its change and the branch both changed, until that is solved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
+    /// When somebody worked on it, where it is a todo's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<WorkSpan>,
     /// Budgets used.
     pub spent: Spent,
     /// Tokens and cost so far.

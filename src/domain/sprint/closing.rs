@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::words::{CloseoutStatus, WrapUp};
 use crate::domain::backlog::blank_is_none;
+use crate::domain::ids::TodoId;
 use crate::domain::time::Timestamp;
 
 /// How a sprint was asked to end, how closing it went, and its report.
@@ -22,6 +23,12 @@ pub struct SprintClosing {
     /// One line about that.
     #[serde(rename = "closeout_message")]
     pub message: String,
+    /// From the first todo to the end of the last one, in seconds.
+    pub makespan_seconds: u64,
+    /// The chain of todos that depend on each other and that took the most work.
+    pub chain: Vec<TodoId>,
+    /// That work, in seconds.
+    pub chain_seconds: u64,
     /// The requirements that no delivered todo serves, each as `R-1: its words`.
     pub unmet_requirements: Vec<String>,
     /// What lay uncommitted in the project's checkout at its end. The team works in worktrees of its own, so

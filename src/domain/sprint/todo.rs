@@ -8,6 +8,7 @@ use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
+use crate::domain::work_span::WorkSpan;
 
 words! {
     /// Where a todo stands. Follows from its request alone.
@@ -127,6 +128,9 @@ pub struct Todo {
     /// When its request ended.
     #[serde(default, with = "blank_is_none")]
     pub ended_at: Option<Timestamp>,
+    /// When somebody worked on it; between these it waited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<WorkSpan>,
     /// What came of it, in a few lines.
     #[serde(default)]
     pub summary: String,
@@ -181,6 +185,7 @@ impl Todo {
             created_at: Some(now),
             started_at: None,
             ended_at: None,
+            spans: Vec::new(),
             summary: String::new(),
             carry_over_backlog_id: None,
             retry_of_request_id: None,

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, coverage, position, say};
+use super::{closeout, coverage, position, say, todos};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{BacklogId, SprintId};
@@ -275,6 +275,10 @@ pub(super) fn end(
     let unmet = unmet.unwrap_or_default();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.closing.unmet_requirements = unmet;
+    let course = todos::course(&sprint.work.todos);
+    sprint.closing.makespan_seconds = course.makespan_seconds;
+    sprint.closing.chain = course.chain;
+    sprint.closing.chain_seconds = course.chain_seconds;
     sprint.status = status;
     sprint.closing.status = Some(closeout);
     sprint.closing.message = message;
@@ -323,7 +327,7 @@ pub(super) fn archived(turn: &mut Turn<'_>, id: &SprintId, report: Option<String
     if let Some(report) = report {
         files.push(report.clone());
         let folder = sprint.sprint_folder.clone();
-        files.push(format!("{folder}/burndown.png"));
+        files.extend(["burndown", "lanes"].map(|name| format!("{folder}/{name}.png")));
         sprint.closing.report_path = report;
     }
     say::summary(turn, id, files);

@@ -161,6 +161,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
         ended_at: (status != TodoStatus::Running).then_some(turn.now),
+        spans: request.work.spans.clone(),
         commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
         undeclared_paths: item.map(|item| guards::outside(item, &artifacts)).unwrap_or_default(),
         artifacts,

@@ -2,6 +2,7 @@
 
 use crate::domain::ids::TodoId;
 use crate::domain::sprint::{Todo, TodoStatus};
+use crate::domain::work_span::WorkSpan;
 use crate::engine::plan::graph::Graph;
 use crate::engine::plan::paths::overlap;
 
@@ -31,6 +32,34 @@ fn chains(todos: &[Todo]) -> Vec<usize> {
     let edges: Vec<(&TodoId, Vec<&TodoId>)> =
         todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
     Graph::of(&edges).map_or_else(|| vec![0; todos.len()], |graph| graph.remaining(|_| 1))
+}
+
+/// How long a sprint's todos took.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// From the first one's begin to the last one's end, in seconds.
+    pub makespan_seconds: u64,
+    /// The chain of todos that depend on each other and took the most work, the first one first.
+    pub chain: Vec<TodoId>,
+    /// That work, in seconds.
+    pub chain_seconds: u64,
+}
+
+/// How long these took, as far as they have begun.
+#[must_use]
+pub fn course(todos: &[Todo]) -> Course {
+    let begun = todos.iter().filter_map(|todo| todo.started_at).min();
+    let ended = todos.iter().filter_map(|todo| todo.ended_at.filter(|_| todo.started_at.is_some()));
+    let makespan = begun.zip(ended.max()).map_or(0, |(begun, ended)| ended.seconds_since(begun));
+    let edges: Vec<(&TodoId, Vec<&TodoId>)> =
+        todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
+    let work = |at: usize| todos[at].spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs();
+    let chain = Graph::of(&edges).map(|graph| graph.critical_path(work)).unwrap_or_default();
+    Course {
+        makespan_seconds: makespan,
+        chain_seconds: chain.iter().map(|at| work(*at)).sum::<u64>().div_ceil(1_000),
+        chain: chain.into_iter().map(|at| todos[at].todo_id.clone()).collect(),
+    }
 }
 
 /// A rank for sorting: 0 means none, which is last.

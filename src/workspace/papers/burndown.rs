@@ -1,40 +1,14 @@
 //! The burndown of a sprint as a picture: how many todos were left, and when (`spec/teams.md` 12).
-//!
-//! Drawn for a phone: few, large letters on a light ground.
-
-use std::sync::Once;
 
 use chrono_tz::Tz;
 use plotters::prelude::*;
-use plotters::style::FontStyle;
 
-use crate::assets::CHART_FONT;
+use super::chart::{self, Area, BLUE, ChartError, FAINT, FONT, GROUND, INK, LETTERS, STEADY};
 use crate::domain::language::Language;
 use crate::domain::sprint::Sprint;
 use crate::domain::time::Timestamp;
 
-/// Width and height in pixels. A phone shows a picture some 400 points wide, so letters of
-/// [`LETTERS`] pixels come out at the size of the text around it.
-const SIZE: (u32, u32) = (960, 600);
-const LETTERS: u32 = 30;
-const FONT: &str = "chart";
-
-const GROUND: RGBColor = RGBColor(0xff, 0xff, 0xff);
-const INK: RGBColor = RGBColor(0x33, 0x38, 0x40);
-const FAINT: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
-const STEADY: RGBColor = RGBColor(0xa4, 0xab, 0xb5);
-const LEFT: RGBColor = RGBColor(0x2f, 0x6f, 0xb7);
-
-/// Why there is no picture.
-#[derive(Debug, thiserror::Error)]
-pub enum ChartError {
-    /// The library for drawing.
-    #[error("the chart could not be drawn: {0}")]
-    Draw(String),
-    /// The library for PNG.
-    #[error("the chart could not be written as PNG: {0}")]
-    Png(#[from] png::EncodingError),
-}
+const HEIGHT: u32 = 600;
 
 /// The words in a chart. Their letters have to be in the font.
 struct Words {
@@ -51,24 +25,7 @@ const fn words(language: Language) -> Words {
 
 /// The picture as PNG, with the clock of a zone. The same sprint always gives the same bytes.
 pub fn burndown(sprint: &Sprint, zone: Tz) -> Result<Vec<u8>, ChartError> {
-    know_the_font();
-    let mut pixels = vec![0_u8; (SIZE.0 * SIZE.1 * 3) as usize];
-    draw(sprint, zone, &mut pixels).map_err(ChartError::Draw)?;
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, SIZE.0, SIZE.1);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.write_header()?.write_image_data(&pixels)?;
-    Ok(bytes)
-}
-
-fn know_the_font() {
-    static KNOWN: Once = Once::new();
-    KNOWN.call_once(|| {
-        if plotters::style::register_font(FONT, FontStyle::Normal, CHART_FONT).is_err() {
-            tracing::warn!("the font of charts is broken");
-        }
-    });
+    chart::picture(HEIGHT, |area| draw(sprint, zone, area))
 }
 
 /// How many todos were left at each instant, in seconds since the begin. Only what was delivered burns.
@@ -110,15 +67,13 @@ fn course(sprint: &Sprint) -> Course {
     Course { begun, total, length, steps }
 }
 
-fn draw(sprint: &Sprint, zone: Tz, pixels: &mut [u8]) -> Result<(), String> {
+fn draw(sprint: &Sprint, zone: Tz, area: &Area<'_>) -> Result<(), String> {
     let failed = |error: DrawingAreaErrorKind<_>| format!("{error}");
     let course = course(sprint);
     let words = words(sprint.language);
-    let area = BitMapBackend::with_buffer(pixels, SIZE).into_drawing_area();
-    area.fill(&GROUND).map_err(failed)?;
     let letters = (FONT, LETTERS).into_font().color(&INK);
     let top = course.total.max(1);
-    let mut chart = ChartBuilder::on(&area)
+    let mut chart = ChartBuilder::on(area)
         .margin(24)
         // Half of the last label stands beyond the axis.
         .margin_right(64)
@@ -128,12 +83,7 @@ fn draw(sprint: &Sprint, zone: Tz, pixels: &mut [u8]) -> Result<(), String> {
         // A little more than all of them, so that the line does not lie on the edge.
         .build_cartesian_2d(0..course.length, 0_f64..(as_float(top) * 1.08))
         .map_err(failed)?;
-    let (format, labels) = match course.length / 3_600 {
-        _ if course.length < 600 => ("%H:%M:%S", 4),
-        0..36 => ("%H:%M", 6),
-        36..96 => ("%m-%d %H:%M", 4),
-        _ => ("%m-%d", 6),
-    };
+    let (format, labels) = chart::clock(course.length);
     let clock = |second: &u64| course.begun.plus_seconds(*second).format_in(zone, format);
     chart
         .configure_mesh()
@@ -155,10 +105,10 @@ fn draw(sprint: &Sprint, zone: Tz, pixels: &mut [u8]) -> Result<(), String> {
         .legend(|(x, y)| PathElement::new([(x, y), (x + 36, y)], STEADY.stroke_width(4)));
     let steps = course.steps.iter().map(|(second, left)| (*second, as_float(*left)));
     chart
-        .draw_series(LineSeries::new(steps, LEFT.stroke_width(6)))
+        .draw_series(LineSeries::new(steps, BLUE.stroke_width(6)))
         .map_err(failed)?
         .label(words.left)
-        .legend(|(x, y)| PathElement::new([(x, y), (x + 36, y)], LEFT.stroke_width(6)));
+        .legend(|(x, y)| PathElement::new([(x, y), (x + 36, y)], BLUE.stroke_width(6)));
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)
@@ -168,7 +118,7 @@ fn draw(sprint: &Sprint, zone: Tz, pixels: &mut [u8]) -> Result<(), String> {
         .label_font(letters)
         .draw()
         .map_err(failed)?;
-    area.present().map_err(failed)
+    Ok(())
 }
 
 /// A count on an axis.
@@ -181,27 +131,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_letter_of_a_chart_is_in_the_font() {
-        know_the_font();
-        let blank = |text: &str| {
-            let mut pixels = vec![255_u8; 80 * 80 * 3];
-            let area = BitMapBackend::with_buffer(&mut pixels, (80, 80)).into_drawing_area();
-            let style = (FONT, 40).into_font().color(&BLACK);
-            area.draw(&Text::new(text.to_owned(), (10, 10), style)).unwrap();
-            drop(area);
-            pixels
-        };
-        // A letter that the font does not have is drawn as the sign for a missing one.
-        let missing = blank("\u{10ffff}");
-        let mut letters: String = (' '..='~').collect();
+    fn every_letter_is_in_the_font() {
         for language in [Language::En, Language::Ko] {
-            let words = words(language);
-            letters.push_str(words.left);
-            letters.push_str(words.steady);
-        }
-        for letter in letters.chars().filter(|letter| *letter != ' ') {
-            assert_ne!(blank(&letter.to_string()), missing, "{letter}");
-            assert!(blank(&letter.to_string()).iter().any(|part| *part < 128), "{letter}");
+            let Words { left, steady } = words(language);
+            chart::letters_are_there(&format!("{left}{steady}"));
         }
     }
 }

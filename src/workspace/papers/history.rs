@@ -28,7 +28,11 @@ pub(in crate::workspace) type Row = [String; 7];
 pub fn sprint_history(sprint: &Sprint, report: &str) -> Result<Paper, AssetError> {
     // Deeper headings: a reader of older files counts todos by their headings.
     // The history lies elsewhere than the report.
-    let chart = format!("](../sprints/{}/burndown.png)", folder_name(sprint));
+    let mut report = report.to_owned();
+    for name in ["burndown", "lanes"] {
+        let there = format!("](../sprints/{}/{name}.png)", folder_name(sprint));
+        report = report.replace(&format!("]({name}.png)"), &there);
+    }
     let inner: Vec<String> = report
         .lines()
         .map(|line| if line.starts_with("## ") { format!("##{line}") } else { line.to_owned() })
@@ -37,7 +41,7 @@ pub fn sprint_history(sprint: &Sprint, report: &str) -> Result<Paper, AssetError
         "s": record(sprint)?,
         "todos": todos(sprint)?,
         "folder": sprint_folder(sprint),
-        "report": inner.join("\n").replace("](burndown.png)", &chart),
+        "report": inner.join("\n"),
         "ko": is_korean(sprint.language),
         "nothing": nothing(sprint.language),
     });

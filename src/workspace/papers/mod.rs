@@ -3,7 +3,9 @@
 
 mod backlog;
 mod burndown;
+mod chart;
 pub(in crate::workspace) mod history;
+mod lanes;
 mod marks;
 mod paper;
 mod report;
@@ -12,7 +14,9 @@ mod sprint;
 mod values;
 
 pub use backlog::{backlog, completed, current_sprint};
-pub use burndown::{ChartError, burndown};
+pub use burndown::burndown;
+pub use chart::ChartError;
+pub use lanes::{lane_order, lanes};
 
 pub use history::{INDEX, index_with_row, sprint_history};
 pub use marks::{BrokenMarks, splice};

@@ -7,12 +7,15 @@ use chrono_tz::Tz;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::lanes::lane_order;
 use super::reports::Reports;
 use super::values::{record, todos};
 use super::{fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
+use crate::assets::catalog::duration;
 use crate::domain::role::Role;
-use crate::domain::sprint::{PrepassStatus, Sprint, TodoStatus};
+use crate::domain::sprint::{PrepassStatus, Sprint, Todo, TodoStatus};
+use crate::domain::work_span::WorkSpan;
 
 /// Entries of a list that is taken over from the planner.
 const MOST: usize = 30;
@@ -50,8 +53,35 @@ pub fn final_report(sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<Stri
             "open": open,
             "by_time": by_time,
             "zone": zone.name(),
+            "lanes": lanes(sprint),
+            "chain": chain(sprint),
+            "makespan": span(sprint.closing.makespan_seconds.cast_signed(), sprint),
+            "chain_took": span(sprint.closing.chain_seconds.cast_signed(), sprint),
         }),
     )
+}
+
+/// Each todo that has begun, in the order of the lanes in the chart: how long it took and how long somebody worked on it.
+fn lanes(sprint: &Sprint) -> Vec<Value> {
+    let said = |millis: i64| span(millis.div_euclid(1_000), sprint);
+    let lane = |todo: &Todo| {
+        let took = todo.started_at.zip(todo.ended_at).map(|(from, to)| to.millis() - from.millis());
+        let worked = todo.spans.iter().map(WorkSpan::millis).sum();
+        json!({ "title": todo.title, "took": took.map(said), "worked": said(worked) })
+    };
+    lane_order(sprint).into_iter().map(lane).collect()
+}
+
+/// A span of so many seconds in the sprint's language.
+#[expect(clippy::cast_precision_loss, reason = "spans of years are exact")]
+fn span(seconds: i64, sprint: &Sprint) -> String {
+    duration(seconds as f64, sprint.language)
+}
+
+/// The titles of the longest chain.
+fn chain(sprint: &Sprint) -> Vec<&str> {
+    let todos = sprint.closing.chain.iter().filter_map(|id| sprint.todo(id));
+    todos.map(|todo| todo.title.as_str()).collect()
 }
 
 /// The planner's closing words (`proposals.sprint_report`), read leniently.
@@ -233,6 +263,9 @@ pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
         "version_control_status": sprint.closing.version_control_status,
         "version_control_sha": sprint.closing.version_control_sha,
         "version_control_paths": sprint.closing.version_control_paths,
+        "makespan_seconds": sprint.closing.makespan_seconds,
+        "critical_path": sprint.closing.chain,
+        "critical_path_seconds": sprint.closing.chain_seconds,
         "commit_count": sprint.work.commit_count,
         "commit_sha": sprint.work.commit_sha,
         "commit_shas": sprint.work.commit_shas,

@@ -19,6 +19,7 @@ use crate::domain::sprint::{
 };
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::work_span::{WorkKind, WorkSpan};
 
 const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -322,8 +323,31 @@ fn a_folder_never_leaves_the_sprints() {
     }
 }
 
+/// With spans of work for each todo that has begun, side by side and one after another.
+fn worked(mut sprint: Sprint) -> Sprint {
+    for (nth, todo) in (0_u64..).zip(&mut sprint.work.todos) {
+        let Some(begun) = todo.started_at else { continue };
+        let begun = begun.plus_seconds(nth * 300);
+        todo.started_at = Some(begun);
+        let span = |kind, from: u64, to: u64| WorkSpan {
+            kind,
+            from: begun.plus_seconds(from),
+            to: begun.plus_seconds(to),
+        };
+        todo.spans = vec![
+            span(WorkKind::Planning, 20, 140),
+            span(WorkKind::Building, 200, 700),
+            span(WorkKind::Checking, 710, 800),
+            span(WorkKind::Reviewing, 900, 1_100),
+        ];
+    }
+    sprint
+}
+
+type Chart = fn(&Sprint, chrono_tz::Tz) -> Result<Vec<u8>, ChartError>;
+
 #[test]
-fn a_burndown_is_a_png_of_any_sprint() {
+fn charts_are_pngs_of_any_sprint() {
     let mut empty = sprint(Language::Ko);
     empty.work.todos.clear();
     empty.started_at = None;
@@ -334,16 +358,20 @@ fn a_burndown_is_a_png_of_any_sprint() {
     for (name, sprint) in
         [("empty", empty), ("long", long), ("en", ended(Language::En)), ("ko", ended(Language::Ko))]
     {
-        let bytes = burndown(&sprint, Seoul).unwrap();
-        assert_eq!(bytes, burndown(&sprint, Seoul).unwrap(), "{name}");
-        let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
-        assert_eq!((reader.info().width, reader.info().height), (960, 600), "{name}");
-        if let Some(folder) = std::env::var_os("TEAMS_CHARTS") {
-            crate::platform::files::write(
-                &std::path::Path::new(&folder).join(format!("{name}.png")),
-                bytes,
-            )
-            .unwrap();
+        let sprint = worked(sprint);
+        let lanes_high = 130 + 76 + 46 * lane_order(&sprint).len().clamp(1, 40);
+        let charts: [(&str, Chart, usize); 2] =
+            [("burndown", burndown, 600), ("lanes", lanes, lanes_high)];
+        for (kind, draw, high) in charts {
+            let bytes = draw(&sprint, Seoul).unwrap();
+            assert_eq!(bytes, draw(&sprint, Seoul).unwrap(), "{kind} {name}");
+            let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
+            let size = (reader.info().width as usize, reader.info().height as usize);
+            assert_eq!(size, (960, high), "{kind} {name}");
+            if let Some(folder) = std::env::var_os("TEAMS_CHARTS") {
+                let path = std::path::Path::new(&folder).join(format!("{kind}-{name}.png"));
+                crate::platform::files::write(&path, bytes).unwrap();
+            }
         }
     }
 }
