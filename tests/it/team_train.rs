@@ -1,18 +1,22 @@
 //! The train to the branch: changes that are ready at the same time are composed one on the other, proven side by
 //! side, and land in their order, each as what was proven.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 
 use teams::domain::effect::EffectKind;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::role::Role;
+use teams::domain::sprint::{Sprint, Todo, TodoStatus};
 use teams::domain::state::State;
 use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
 use teams::platform::plug::{PLUG_VARIABLE, Point};
 
+use crate::git_repo::git_in;
 use crate::support::fifo;
 use crate::support::house::{House, Plan, words};
+use crate::team_sprint::{sprint_that, start};
 
 const CARS: usize = 4;
 
@@ -159,9 +163,11 @@ async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what()
     house.close().await;
 }
 
+/// In the third round a person commits whenever the team has died, so at many moments of the train.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails() {
-    for train in ["{prove: each}", "{prove: tip}"] {
+    let rounds = [("{prove: each}", false), ("{prove: tip}", false), ("{prove: each}", true)];
+    for (train, by_hand) in rounds {
         let gate = Gate::new();
         let mut house = House::open(gate.plan("true", train)).await;
         let asked = ready(&house, if train.contains("each") { CARS - 1 } else { 1 }).await;
@@ -189,6 +195,10 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
                 break;
             }
             forgetful_disk::apply(&left).unwrap();
+            if by_hand {
+                let name = format!("hand{killed}.md");
+                house.commit_by_hand(&name, "by hand\n", &format!("By hand {killed}"));
+            }
             killed += 1;
             assert!(killed < 200, "it never gets there");
         }
@@ -197,7 +207,89 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
         for request in all_ended(&house, &asked).await {
             assert_eq!(request.status, RequestStatus::Committed);
         }
-        assert_eq!(house.commits().len(), CARS, "{:?}", house.commits());
+        let subjects = house.commits();
+        let each: BTreeSet<&String> = subjects.iter().collect();
+        let wanted = CARS + if by_hand { killed } else { 0 };
+        assert_eq!((subjects.len(), each.len()), (wanted, wanted), "{subjects:?}");
+        for number in 0..CARS {
+            assert_eq!(house.on_branch(&format!("note{number}.md")), format!("note {number}\n"));
+        }
         house.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_is_gone_is_named_and_nothing_is_lost() {
+    let gate = Gate::new();
+    let house = House::open(gate.plan("true", "{prove: each}")).await;
+    let asked = ready(&house, CARS - 1).await;
+    let tip = git_in(&house.project(), &["rev-parse", "main"]);
+    git_in(&house.project(), &["checkout", "-q", "--detach"]);
+    git_in(&house.project(), &["branch", "-qD", "main"]);
+    let _open = gate.open().await;
+    let stopped = all_ended(&house, &asked).await;
+    let stopped: Vec<&Request> =
+        stopped.iter().filter(|it| it.status == RequestStatus::Blocked).collect();
+    assert_eq!(stopped.len(), CARS - 1);
+    for request in &stopped {
+        let blocked = request.blocked.as_ref().unwrap();
+        assert!(blocked.detail.contains("main"), "{}", blocked.detail);
+        assert!(request.work.candidate.is_some());
+    }
+    git_in(&house.project(), &["checkout", "-q", "-b", "main", &tip]);
+    for request in &stopped {
+        let (code, _, error) =
+            house.teams(&["request", "retry", request.request_id.as_str()]).await;
+        assert_eq!(code, 0, "{error}");
+    }
+    for one in &asked {
+        house.becomes(one, RequestStatus::Committed).await;
+    }
+    assert_eq!(house.commits().len(), CARS);
+    house.close().await;
+}
+
+/// Ten todos side by side, of which each two change one file: in eight cases other lines of it, in the last two the
+/// same one.
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_todos_of_which_each_two_change_one_file_all_land() {
+    let line = |number: usize| if number == 9 { 0 } else { number % 2 * 8 };
+    let task = |number: usize| {
+        let (part, line) = (number / 2, line(number));
+        format!(
+            "## {}. Change part {part} for the {number}th\n\nIn `part{part}.md` replace:\n\n\
+             ```\nline {line}\n```\n\nwith:\n\n```\nline {line} of {number}\n```\n\n",
+            number + 1
+        )
+    };
+    let tasks: String = (0..10).map(task).collect();
+    let mut house = House::built(Plan {
+        sprint: "wip_limit: 4".to_owned(),
+        more: "limits: {parallel_runs: 4, check_runs: 4}\n".to_owned(),
+        ..Plan::default()
+    })
+    .await;
+    std::fs::write(house.project().join("TASKS.md"), format!("# Tasks\n\n{tasks}")).unwrap();
+    let text: String = (0..9).map(|number| format!("line {number}\n")).collect();
+    for part in 0..5 {
+        std::fs::write(house.project().join(format!("part{part}.md")), &text).unwrap();
+    }
+    git_in(&house.project(), &["add", "."]);
+    git_in(&house.project(), &["commit", "-qm", "What is to be done"]);
+    house.start();
+    house.reads("startup", "The team is up").await;
+    start(&house).await;
+    let ended = |sprint: &Sprint| sprint.status.is_terminal();
+    let sprint = sprint_that(&house, "the sprint ends", ended).await;
+    let committed = |todo: &&Todo| todo.status == TodoStatus::Committed;
+    let todos = &sprint.work.todos;
+    assert_eq!(todos.iter().filter(committed).count(), 10, "{todos:#?}");
+    for number in 0..8 {
+        let file = house.on_branch(&format!("part{}.md", number / 2));
+        assert!(file.contains(&format!("line {} of {number}\n", line(number))), "{file}");
+    }
+    let last = house.on_branch("part4.md");
+    assert!(last.starts_with("line 0 of 8\n") || last.starts_with("line 0 of 9\n"), "{last}");
+    assert_eq!(house.commits().len(), 11);
+    house.close().await;
 }
