@@ -217,11 +217,11 @@ impl World {
                 Act::OpenRoom { .. } => {
                     OutgoingOutcome::RoomOpened { thread_id: ChannelId(number) }
                 }
-                Act::Post { .. } | Act::Card { .. } | Act::Envelope { .. } => {
+                Act::Post { .. } | Act::Card { .. } | Act::Board { .. } | Act::Envelope { .. } => {
                     let channel_id = ChannelId(10);
                     OutgoingOutcome::Posted { channel_id, message_ids: vec![MessageId(number)] }
                 }
-                Act::React { .. } | Act::Unbutton { .. } => OutgoingOutcome::Done,
+                Act::React { .. } | Act::Unbutton { .. } | Act::Pin { .. } => OutgoingOutcome::Done,
             };
             let (id, parts_done) = (outgoing_id.clone(), 0);
             self.submit(Event::OutgoingStarting { outgoing_id: id, parts_done });

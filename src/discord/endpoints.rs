@@ -269,6 +269,19 @@ impl Rest {
         Ok(())
     }
 
+    /// Pins a message, or takes its pin away; needs the right to pin messages.
+    pub async fn pin(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        pinned: bool,
+    ) -> Result<(), RestError> {
+        let path = format!("/channels/{channel}/messages/pins/{message}");
+        let method = if pinned { Method::PUT } else { Method::DELETE };
+        self.call(Call::new(method, path)).await?;
+        Ok(())
+    }
+
     /// Takes a thread out of its archive; needs no more than the right to write in it.
     pub async fn reopen(&self, thread: ChannelId) -> Result<(), RestError> {
         let body = json!({"archived": false});

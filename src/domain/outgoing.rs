@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::ids::{ChannelId, EnvelopeId, GateId, MessageId, OutgoingId, RequestId, UserId};
+use crate::domain::ids::{
+    ChannelId, EnvelopeId, GateId, MessageId, OutgoingId, RequestId, SprintId, UserId,
+};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
@@ -196,6 +198,23 @@ pub enum Act {
         /// The lanes to choose from, below the buttons.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         menu: Option<LaneMenu>,
+    },
+    /// Post the board of a sprint, or edit it in place.
+    Board {
+        /// The words.
+        content: Content,
+        /// Whose.
+        sprint_id: SprintId,
+        /// The message that shows it; none where it is not posted yet.
+        #[serde(default)]
+        message_id: Option<MessageId>,
+    },
+    /// Pin one of our messages, or take its pin away.
+    Pin {
+        /// The message.
+        message_id: MessageId,
+        /// Whether it is to be pinned.
+        pinned: bool,
     },
     /// Open the room of a request as a thread on the message that asked.
     OpenRoom {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::blank_is_none;
-use crate::domain::ids::{ChannelId, RequestId, SprintId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId, SprintId};
 use crate::domain::sprint::Trigger;
 use crate::domain::time::Timestamp;
 use crate::domain::word::{blank, words};
@@ -62,6 +62,19 @@ impl From<ReviewEnd> for String {
     }
 }
 
+/// The message that shows how a sprint goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SprintBoard {
+    /// Whose.
+    pub sprint_id: SprintId,
+    /// Where it is and which; none until it is posted.
+    #[serde(default)]
+    pub message: Option<(ChannelId, MessageId)>,
+    /// What it said last, as a digest, so that nothing is edited into what it says already.
+    #[serde(default)]
+    pub digest: String,
+}
+
 /// The scheduler's memory: one record a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -69,6 +82,9 @@ pub struct Scheduler {
     /// The sprint that holds the slot.
     #[serde(with = "blank_is_none")]
     pub active_sprint_id: Option<SprintId>,
+    /// The board that is pinned, or about to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub board: Option<SprintBoard>,
     /// When sprints began, ended and were let pass, and when the next one may begin.
     #[serde(flatten)]
     pub slots: SprintSlots,

@@ -14,18 +14,24 @@ use crate::domain::time::Timestamp;
 /// The active sprint, or else the last one; only the queue where there was none.
 #[must_use]
 pub fn board(state: &State, policy: &Policy, now: Timestamp) -> Value {
-    let sprint = state.active_sprint().or_else(|| state.last_sprint());
-    json!({
-        "sprint": sprint.map(|it| of_sprint(state, policy, it, now)),
-        "queue": queue(state),
-    })
+    match state.active_sprint().or_else(|| state.last_sprint()) {
+        Some(sprint) => board_of(state, policy, sprint, now),
+        None => json!({ "sprint": null, "queue": queue(state) }),
+    }
+}
+
+/// The board of this sprint.
+#[must_use]
+pub fn board_of(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
+    json!({ "sprint": of_sprint(state, policy, sprint, now), "queue": queue(state) })
 }
 
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
     let todos = &sprint.work.todos;
+    let waits = why::TodoWaits::of(state, policy, sprint);
     let column = |holds: fn(TodoStatus) -> bool| -> Vec<Value> {
         let mine = todos.iter().filter(|todo| holds(todo.status));
-        mine.map(|todo| line(state, policy, sprint, todo, now)).collect()
+        mine.map(|todo| line(why::todo_reason(state, policy, &waits, todo, now), todo)).collect()
     };
     json!({
         "id": sprint.sprint_id,
@@ -46,8 +52,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
 }
 
 /// A todo, and in one word with its values what it waits for.
-fn line(state: &State, policy: &Policy, sprint: &Sprint, todo: &Todo, now: Timestamp) -> Value {
-    let (key, values) = why::todo_reason(state, policy, sprint, todo, now);
+fn line((key, values): (&str, Value), todo: &Todo) -> Value {
     let inner = values.get("line").filter(|line| line.is_object());
     let key = inner.and_then(|line| line["key"].as_str()).unwrap_or(key);
     let values = inner.map_or(&values, |line| &line["values"]);

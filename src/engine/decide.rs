@@ -10,8 +10,8 @@ use crate::domain::time::Timestamp;
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
-    clock, commands, effects, intake, outbox, progress, recovery, reports, revise, runs, say,
-    sprint, train,
+    clock, commands, effects, intake, outbox, pinned_board, progress, recovery, reports, revise,
+    runs, say, sprint, train,
 };
 
 /// What the engine is told.
@@ -101,4 +101,5 @@ fn close(turn: &mut Turn<'_>) {
     for id in &cards {
         say::refresh_card(turn, id);
     }
+    pinned_board::refresh(turn);
 }

@@ -32,6 +32,7 @@ mod intake;
 mod lanes;
 mod message;
 mod outbox;
+mod pinned_board;
 mod planning_changes;
 mod progress;
 mod proof;

@@ -91,7 +91,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         super::gates::card::point_to_card(turn, &gate, channel_id);
                     }
                 }
+                Act::Board { sprint_id, .. } => {
+                    if let Some(message) = message_ids.first() {
+                        super::pinned_board::posted(turn, sprint_id, channel_id, *message);
+                    }
+                }
                 Act::Post { gate_id: None, .. }
+                | Act::Pin { .. }
                 | Act::OpenRoom { .. }
                 | Act::React { .. }
                 | Act::Unbutton { .. }
@@ -134,8 +140,12 @@ fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str, dismissed_by: Op
 fn is_kept(outgoing: &Outgoing) -> bool {
     let words = match &outgoing.act {
         Act::Post { .. } | Act::Card { .. } | Act::Envelope { .. } => true,
-        // Without a thread of its own a request is answered where it was asked.
-        Act::OpenRoom { .. } | Act::React { .. } | Act::Unbutton { .. } => false,
+        // The board is shown anew by itself, and without a thread of its own a request is answered where it was asked.
+        Act::Board { .. }
+        | Act::Pin { .. }
+        | Act::OpenRoom { .. }
+        | Act::React { .. }
+        | Act::Unbutton { .. } => false,
     };
     words && outgoing.priority < Priority::Refusal
 }
@@ -274,6 +284,8 @@ fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
         (
             Act::Post { .. }
             | Act::Card { .. }
+            | Act::Board { .. }
+            | Act::Pin { .. }
             | Act::OpenRoom { .. }
             | Act::React { .. }
             | Act::Unbutton { .. }

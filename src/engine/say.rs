@@ -320,7 +320,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
-fn digest(values: &Value) -> String {
+pub(super) fn digest(values: &Value) -> String {
     use sha1::{Digest, Sha1};
     let bytes = Sha1::digest(values.to_string());
     bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

@@ -337,7 +337,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The outbox as it is now, in no particular order.
-    fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
+    pub(super) fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
         let mut now: BTreeMap<_, _> = self.state.outgoing.iter().collect();
         for change in &self.changes {
             if let Change::Save(AnyRecord::Outgoing(outgoing)) = change {

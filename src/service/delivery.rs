@@ -209,6 +209,8 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
         (
             Act::Post { room_of: None, .. }
             | Act::Card { .. }
+            | Act::Board { .. }
+            | Act::Pin { .. }
             | Act::OpenRoom { .. }
             | Act::React { .. }
             | Act::Unbutton { .. }
@@ -232,7 +234,12 @@ fn waits_for_room(outgoing: &Outgoing, coming: &BTreeSet<RequestId>) -> bool {
         (Target::Room(id), Act::Post { room_of: None, .. })
         | (
             Target::Room(id),
-            Act::Card { .. } | Act::React { .. } | Act::Unbutton { .. } | Act::Envelope { .. },
+            Act::Card { .. }
+            | Act::Board { .. }
+            | Act::Pin { .. }
+            | Act::React { .. }
+            | Act::Unbutton { .. }
+            | Act::Envelope { .. },
         ) => coming.contains(id),
         // The message that a room hangs on cannot wait for it.
         (Target::Room(id), Act::Post { room_of: Some(other), .. }) => {

@@ -70,7 +70,7 @@ async fn from_a_token_to_an_answer_with_one_click() {
     let yard = Yard::empty().await;
     let lines = yard.setup_with_a_click().await;
     let waited = lines.iter().find(|line| line["result"] == "waiting").unwrap();
-    assert!(text(&waited["link"]).contains("permissions=310043069520"), "{waited}");
+    assert!(text(&waited["link"]).contains("permissions=2252109856754768"), "{waited}");
     for step in ["intents", "category", "channel", "role", "webhook", "config"] {
         assert_eq!(result(&lines, step), "done", "{step}");
     }

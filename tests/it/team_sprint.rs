@@ -38,6 +38,8 @@ struct Words {
     todo_done: &'static str,
     done: &'static str,
     summary: &'static str,
+    /// The first line of its board at the end.
+    all_done: &'static str,
 }
 
 const EN: Words = Words {
@@ -50,6 +52,7 @@ const EN: Words = Words {
     todo_done: "[Work report] Todo",
     done: "**Done.**",
     summary: "[Work report] Sprint complete",
+    all_done: "6 of 6 done",
 };
 
 const KO: Words = Words {
@@ -62,6 +65,7 @@ const KO: Words = Words {
     todo_done: "[작업 보고] 작업",
     done: "**완료했습니다.**",
     summary: "[작업 보고] 스프린트 완료",
+    all_done: "6개 중 6개 완료",
 };
 
 /// A house whose project is the demo's, with its six tasks.
@@ -297,6 +301,12 @@ fn papers(house: &House, sprint: &Sprint) {
 async fn whole(language: Language, said: &Words) {
     let house = house(Plan::default()).await;
     house.ask(said.start).await;
+    let board = house
+        .until("its board is pinned", async |house: &House| {
+            let startup = house.messages("startup").await;
+            startup.iter().find(|it| it["pinned"] == true).map(|it| it["id"].clone())
+        })
+        .await;
     for done in 1..=6 {
         sprint_that(&house, "a todo is delivered", |sprint| delivered(sprint) >= done).await;
     }
@@ -312,6 +322,10 @@ async fn whole(language: Language, said: &Words) {
     six_commits(&house, &sprint).await;
     rooms(&house, &sprint, said).await;
     reports(&house, said).await;
+    let startup = house.messages("startup").await;
+    let last = startup.iter().find(|message| message["id"] == board).unwrap();
+    assert!(words(last).contains(said.all_done), "{}", words(last));
+    assert!(startup.iter().all(|message| message["pinned"] != true), "{startup:#?}");
     papers(&house, &sprint);
     let history = house.root().join("shared_workspace/sprint_history");
     let archived = history.join(format!("{}.md", sprint.sprint_folder_name));

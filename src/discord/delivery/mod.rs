@@ -278,6 +278,22 @@ impl Delivery {
                 let below = (buttons.as_slice(), menu.as_ref());
                 self.card(outgoing, place, content, below, progress).await
             }
+            Act::Board { content, sprint_id: _, message_id } => {
+                let place = Destination { card: *message_id, ..*place };
+                self.card(outgoing, &place, content, (&[], None), progress).await
+            }
+            Act::Pin { message_id, pinned } => {
+                let rest = &self.speakers.team.rest;
+                match rest.pin(place.channel, *message_id, *pinned).await {
+                    Ok(()) | Err(RestError::Gone { .. }) => Ok(OutgoingOutcome::Done),
+                    // It is read without a pin as well.
+                    Err(error @ RestError::Refused { .. }) => {
+                        tracing::warn!(%error, "the board is not pinned");
+                        Ok(OutgoingOutcome::Done)
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
             Act::OpenRoom { channel_id, message_id, name } => {
                 if self.channel(place).await?.is_thread() {
                     // Threads do not nest: the request stays in the thread where it was asked.

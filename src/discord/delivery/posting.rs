@@ -157,8 +157,11 @@ impl Delivery {
             Err(error) if !names.is_empty() && is_too_large(&error) => {
                 tracing::warn!(%error, ?names, "files were too large for Discord");
                 let language = match &outgoing.act {
-                    Act::Post { content, .. } | Act::Card { content, .. } => content.language,
-                    Act::OpenRoom { .. }
+                    Act::Post { content, .. }
+                    | Act::Card { content, .. }
+                    | Act::Board { content, .. } => content.language,
+                    Act::Pin { .. }
+                    | Act::OpenRoom { .. }
                     | Act::React { .. }
                     | Act::Unbutton { .. }
                     | Act::Envelope { .. } => Language::default(),

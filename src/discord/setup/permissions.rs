@@ -44,7 +44,7 @@ pub const MANAGE_ROLES: u64 = 1 << 28;
 pub const MANAGE_WEBHOOKS: u64 = 1 << 29;
 
 /// Everything that the team uses, and nothing else.
-pub const TABLE: [Permission; 11] = [
+pub const TABLE: [Permission; 12] = [
     always(VIEW_CHANNEL, "View Channels", "permission.view"),
     always(1 << 11, "Send Messages", "permission.send"),
     always(1 << 38, "Send Messages in Threads", "permission.send_threads"),
@@ -53,6 +53,7 @@ pub const TABLE: [Permission; 11] = [
     always(1 << 15, "Attach Files", "permission.attach"),
     always(1 << 16, "Read Message History", "permission.history"),
     always(1 << 6, "Add Reactions", "permission.react"),
+    always(1 << 51, "Pin Messages", "permission.pin"),
     Permission {
         bit: MANAGE_WEBHOOKS,
         name: "Manage Webhooks",

@@ -57,8 +57,8 @@ fn journal() -> (tempfile::TempDir, Journal) {
 #[test]
 fn the_invite_link_carries_exactly_the_table() {
     let all = permissions::bits(&[Use::Always, Use::Personas, Use::Setup]);
-    // View, send, threads, embed, attach, history, react; webhooks; channels, roles.
-    assert_eq!(all, 310_043_069_520);
+    // View, send, threads, embed, attach, history, react, pin; webhooks; channels, roles.
+    assert_eq!(all, 310_043_069_520 + (1 << 51));
     let personas = permissions::bits(&[Use::Always, Use::Personas]);
     assert_eq!(personas & MANAGE_CHANNELS, 0);
     assert_eq!(all & (1 << 3), 0, "never Administrator");

@@ -284,6 +284,8 @@ fn just_answer_calls_back_whoever_works_on_it_and_the_orchestrator_answers() {
     let card = world.state.outgoing.values().find_map(|it| match &it.act {
         Act::Card { buttons, menu, .. } => Some((buttons.clone(), menu.clone())),
         Act::Post { .. }
+        | Act::Board { .. }
+        | Act::Pin { .. }
         | Act::OpenRoom { .. }
         | Act::React { .. }
         | Act::Unbutton { .. }

@@ -451,13 +451,13 @@ impl World {
                 Act::OpenRoom { .. } => {
                     OutgoingOutcome::RoomOpened { thread_id: ChannelId(number) }
                 }
-                Act::Post { .. } | Act::Card { .. } | Act::Envelope { .. } => {
+                Act::Post { .. } | Act::Card { .. } | Act::Board { .. } | Act::Envelope { .. } => {
                     OutgoingOutcome::Posted {
                         channel_id: GENERAL,
                         message_ids: vec![MessageId(number)],
                     }
                 }
-                Act::React { .. } | Act::Unbutton { .. } => OutgoingOutcome::Done,
+                Act::React { .. } | Act::Unbutton { .. } | Act::Pin { .. } => OutgoingOutcome::Done,
             };
             self.submit(Event::OutgoingFinished { outgoing_id: id, outcome });
         }

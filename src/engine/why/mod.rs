@@ -4,7 +4,7 @@ mod request;
 mod todo;
 
 pub use request::why;
-pub(in crate::engine) use todo::of_todo as todo_reason;
+pub(in crate::engine) use todo::{TodoWaits, of_todo as todo_reason};
 
 use crate::domain::ids::SubjectId;
 use crate::domain::outgoing::Content;

@@ -1,5 +1,7 @@
 //! What a todo, an item of the backlog or a sprint waits for.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::request;
@@ -20,7 +22,7 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
     let todos =
         || sprints().flat_map(|it: &Sprint| it.work.todos.iter().map(move |todo| (it, todo)));
     if let Some((sprint, todo)) = todos().find(|(_, todo)| todo.todo_id.as_str() == id) {
-        return Some(of_todo(state, policy, sprint, todo, now));
+        return Some(of_todo(state, policy, &TodoWaits::of(state, policy, sprint), todo, now));
     }
     if let Some(sprint) = sprints().find(|sprint| sprint.sprint_id.as_str() == id) {
         return Some(of_sprint(state, policy, sprint, now));
@@ -34,7 +36,9 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
         || todos().find(|(_, todo)| todo.backlog_id.as_ref().is_some_and(|it| it.as_str() == id));
     match item {
         Some(item) => Some(of_item(state, policy, item, now)),
-        None => delivered().map(|(sprint, todo)| of_todo(state, policy, sprint, todo, now)),
+        None => delivered().map(|(sprint, todo)| {
+            of_todo(state, policy, &TodoWaits::of(state, policy, sprint), todo, now)
+        }),
     }
 }
 
@@ -46,7 +50,7 @@ fn of_item(state: &State, policy: &Policy, item: &BacklogItem, now: Timestamp) -
         Some((sprint, todo))
     });
     if let Some((sprint, todo)) = selected {
-        return of_todo(state, policy, sprint, todo, now);
+        return of_todo(state, policy, &TodoWaits::of(state, policy, sprint), todo, now);
     }
     let is_open = |id: &&BacklogId| !state.settled_items.contains_key(*id);
     let name = |id: &BacklogId| {
@@ -76,10 +80,11 @@ fn of_item(state: &State, policy: &Policy, item: &BacklogItem, now: Timestamp) -
 pub(in crate::engine) fn of_todo(
     state: &State,
     policy: &Policy,
-    sprint: &Sprint,
+    waits: &TodoWaits<'_>,
     todo: &Todo,
     now: Timestamp,
 ) -> Reason {
+    let sprint = waits.sprint;
     let values = |more: Value| {
         let mut values = json!({ "id": todo.todo_id, "title": todo.title, "status": todo.status });
         if let (Some(all), Some(more)) = (values.as_object_mut(), more.as_object()) {
@@ -104,7 +109,7 @@ pub(in crate::engine) fn of_todo(
     }
     let title =
         |id: &TodoId| sprint.todo(id).map_or(id.as_str(), |it| it.title.as_str()).to_owned();
-    match wait(state, policy, sprint, todo) {
+    match waits.waits.get(&todo.todo_id).cloned() {
         Some(TodoWait::Dependencies(ids)) => {
             let after = ids.iter().map(
                 |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.status) }),
@@ -122,17 +127,24 @@ pub(in crate::engine) fn of_todo(
     }
 }
 
-/// What a todo that has not begun waits for.
-fn wait(state: &State, policy: &Policy, sprint: &Sprint, todo: &Todo) -> Option<TodoWait> {
-    let paths = |todo: &Todo| {
-        let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
-        item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
-    };
-    let todos = &sprint.work.todos;
-    let waits = todos::waits(todos, slots_of(policy, sprint), paths);
-    let mine =
-        |(at, _): &(usize, TodoWait)| todos.get(*at).is_some_and(|it| it.todo_id == todo.todo_id);
-    waits.into_iter().find(mine).map(|(_, wait)| wait)
+/// What each todo of a sprint that has not begun waits for.
+pub(in crate::engine) struct TodoWaits<'s> {
+    sprint: &'s Sprint,
+    waits: BTreeMap<&'s TodoId, TodoWait>,
+}
+
+impl<'s> TodoWaits<'s> {
+    /// Those of this sprint.
+    pub(in crate::engine) fn of(state: &State, policy: &Policy, sprint: &'s Sprint) -> Self {
+        let paths = |todo: &Todo| {
+            let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
+            item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
+        };
+        let todos = &sprint.work.todos;
+        let waits = todos::waits(todos, slots_of(policy, sprint), paths).into_iter();
+        let waits = waits.filter_map(|(at, wait)| Some((&todos.get(at)?.todo_id, wait)));
+        TodoWaits { sprint, waits: waits.collect() }
+    }
 }
 
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Reason {
