@@ -90,6 +90,8 @@ fn queue(state: &State) -> Vec<Value> {
             "title": standing::title(request),
             "commit": commit,
             "doing": doing(&id),
+            "held": request.work.held.is_some(),
+            "clashes": request.work.clashes_with.is_some(),
         }))
     };
     train::in_order(state).into_iter().filter_map(car).collect()
