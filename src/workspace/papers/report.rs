@@ -63,7 +63,8 @@ pub fn final_report(sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<Stri
 
 /// Each todo that has begun, in the order of the lanes in the chart: how long it took and how long somebody worked on it.
 fn lanes(sprint: &Sprint) -> Vec<Value> {
-    let said = |millis: i64| span(millis.div_euclid(1_000), sprint);
+    // Rounded up, as in the sum of the longest chain: what was done took some time.
+    let said = |millis: i64| span((millis + 999).div_euclid(1_000), sprint);
     let lane = |todo: &Todo| {
         let took = todo.started_at.zip(todo.ended_at).map(|(from, to)| to.millis() - from.millis());
         let worked = todo.spans.iter().map(WorkSpan::millis).sum();
