@@ -11,19 +11,28 @@ use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
+/// Lines of each column where somebody asks for the board.
+const LINES: usize = 12;
+
 /// The active sprint, or else the last one; only the queue where there was none.
 #[must_use]
 pub fn board(state: &State, policy: &Policy, now: Timestamp) -> Value {
     match state.active_sprint().or_else(|| state.last_sprint()) {
-        Some(sprint) => board_of(state, policy, sprint, now),
-        None => json!({ "sprint": null, "queue": queue(state) }),
+        Some(sprint) => board_of(state, policy, sprint, (LINES, now)),
+        None => json!({ "sprint": null, "queue": queue(state), "lines": LINES }),
     }
 }
 
-/// The board of this sprint.
+/// The board of this sprint, with so many lines of each column in its text.
 #[must_use]
-pub fn board_of(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
-    json!({ "sprint": of_sprint(state, policy, sprint, now), "queue": queue(state) })
+pub fn board_of(
+    state: &State,
+    policy: &Policy,
+    sprint: &Sprint,
+    (lines, now): (usize, Timestamp),
+) -> Value {
+    let sprint = of_sprint(state, policy, sprint, now);
+    json!({ "sprint": sprint, "queue": queue(state), "lines": lines })
 }
 
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {

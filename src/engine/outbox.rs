@@ -49,7 +49,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 turn.save(Outgoing { not_before, own_failures, ..Outgoing::clone(&old) });
                 return Answer::Accepted;
             }
-            set_aside(turn, &old, &reason, None);
+            // The board is shown anew by itself.
+            if !matches!(old.act, Act::Board { .. } | Act::Pin { .. }) {
+                set_aside(turn, &old, &reason, None);
+            }
             elsewhere(turn, &old);
         }
         OutgoingOutcome::Refused { reason, place } => {

@@ -10,6 +10,9 @@ use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::schedule::SprintBoard;
 use crate::domain::sprint::Sprint;
 
+/// Lines of each column: it has to fit into one message.
+const LINES: usize = 4;
+
 /// Posts the board, or edits it where it would say something else, one edit at a time. It shows how things stood before
 /// this event: whatever happens to a todo is also said somewhere, and the delivery of that is the next event.
 pub(super) fn refresh(turn: &mut Turn<'_>) {
@@ -38,7 +41,7 @@ pub(super) fn refresh(turn: &mut Turn<'_>) {
 }
 
 fn show(turn: &mut Turn<'_>, sprint: &Sprint, old: Option<&SprintBoard>) {
-    let values = still(board_of(turn.before(), turn.policy, sprint, turn.now));
+    let values = still(board_of(turn.before(), turn.policy, sprint, (LINES, turn.now)));
     let digest = say::digest(&values);
     if old.is_some_and(|old| old.digest == digest) {
         return;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use git2::{Oid, Repository, RepositoryState, Tree};
+use git2::{ObjectType, Oid, Repository, RepositoryState, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::lock::IndexLock;
@@ -126,9 +126,10 @@ fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     Ok(())
 }
 
-/// What stands at a path: the object and its mode.
+/// What stands at a path: the object and its mode. A folder is nothing of its own.
 pub(super) fn entry(tree: &Tree<'_>, path: &str) -> Option<(Oid, i32)> {
-    tree.get_path(Path::new(path)).ok().map(|entry| (entry.id(), entry.filemode()))
+    let entry = tree.get_path(Path::new(path)).ok()?;
+    (entry.kind() != Some(ObjectType::Tree)).then(|| (entry.id(), entry.filemode()))
 }
 
 fn lost(candidate: &Candidate, paths: Vec<String>) -> GitError {

@@ -26,7 +26,7 @@ pub enum Rebased {
     Moved(Candidate),
     /// The new base already has all of it. The worktree stands at the new base.
     NothingLeft,
-    /// The same, or a conflict, where the new base is another candidate: nothing was touched.
+    /// A conflict with another candidate that is to be its base, or something that both do: nothing was touched.
     Clash,
     /// Both sides changed the same lines or the same file's existence. The worktree stands at the new base with
     /// what both wrote marked in its files, so that what is committed next grows from that base. The candidate
@@ -88,8 +88,12 @@ fn put(
         only_own(candidate, &changed, &base_tree)?;
     }
     let nothing_left = tree.id() == onto_tree.id();
-    if nothing_left && onto_candidate {
-        return Ok(Rebased::Clash);
+    if onto_candidate {
+        // What both do would be gone with the change before it: it has to come back whole without that.
+        let mut back = repository.merge_trees(&onto_tree, &base_tree, &tree, None)?;
+        if back.has_conflicts() || back.write_tree_to(&repository)? != commit.tree_id() {
+            return Ok(Rebased::Clash);
+        }
     }
     let moved = if nothing_left {
         onto.id()

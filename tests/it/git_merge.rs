@@ -591,3 +591,27 @@ fn a_change_follows_a_file_that_the_branch_has_renamed() {
     let text = repo.git(&["show", &format!("{}:src/main.py", moved.commit)]);
     assert!(text.contains("line seven"), "{text}");
 }
+
+#[test]
+fn what_two_changes_both_do_is_not_composed_and_not_lost() {
+    let repo = Repo::new();
+    let (first, project) = (repo.worktree(), repo.project());
+    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
+    let second = project.worktree(&other, &repo.root).unwrap();
+    for tree in [&first, &second] {
+        put(&tree.path().join("pkg/__init__.py"), "");
+    }
+    put(&second.path().join("pkg/b.py"), "B = 1\n");
+    let (ahead, own) = (repo.commit(&first), repo.commit(&second));
+    let onto = ahead.commit.parse().unwrap();
+    // Composed, it would be without the file that both add, also when the first one has left.
+    let found = compose(&project, (&other, &repo.root), &own, onto).unwrap();
+    assert_eq!(found, Rebased::Clash);
+    // On the branch it may be absorbed.
+    assert_eq!(apply_merge(&project, &plan(&repo, &ahead)).unwrap(), CLEAN);
+    let mut second = project.worktree(&other, &repo.root).unwrap();
+    let Rebased::Moved(moved) = rebase(&mut second, &own, onto).unwrap() else {
+        panic!("not moved");
+    };
+    assert_eq!(moved.paths.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["pkg/b.py"]);
+}

@@ -12,6 +12,7 @@ use super::{Delivery, Destination, SendError, lock};
 use crate::discord::compose::{Parts, components, lane_menu};
 use crate::discord::error::code;
 use crate::discord::history::{History, Marker};
+use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::ids::MessageId;
 use crate::domain::outgoing::{Button, Content, LaneMenu, Outgoing, OutgoingOutcome};
 use crate::domain::time::Timestamp;
@@ -30,7 +31,10 @@ impl Delivery {
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
     {
-        let mut parts = Parts::new(&self.render(content)?, None, None);
+        let mut rendered = self.render(content)?;
+        // It is edited as one message.
+        rendered.text = shorten(&rendered.text, MESSAGE_LIMIT);
+        let mut parts = Parts::new(&rendered, None, None);
         parts.components = components(buttons, &self.catalog, content.language);
         parts.components.extend(menu.map(|menu| lane_menu(menu, &self.catalog, content.language)));
         let team = &self.speakers.team;

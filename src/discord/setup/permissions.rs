@@ -15,6 +15,8 @@ pub enum Use {
     Always,
     /// Where the roles speak through webhooks.
     Personas,
+    /// To pin the board of a sprint, which is read without that as well.
+    Pin,
     /// To make channels and roles; it may be taken away afterwards.
     Setup,
 }
@@ -53,7 +55,7 @@ pub const TABLE: [Permission; 12] = [
     always(1 << 15, "Attach Files", "permission.attach"),
     always(1 << 16, "Read Message History", "permission.history"),
     always(1 << 6, "Add Reactions", "permission.react"),
-    always(1 << 51, "Pin Messages", "permission.pin"),
+    Permission { bit: 1 << 51, name: "Pin Messages", used: Use::Pin, why: "permission.pin" },
     Permission {
         bit: MANAGE_WEBHOOKS,
         name: "Manage Webhooks",

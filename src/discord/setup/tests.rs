@@ -56,7 +56,7 @@ fn journal() -> (tempfile::TempDir, Journal) {
 
 #[test]
 fn the_invite_link_carries_exactly_the_table() {
-    let all = permissions::bits(&[Use::Always, Use::Personas, Use::Setup]);
+    let all = permissions::bits(&[Use::Always, Use::Pin, Use::Personas, Use::Setup]);
     // View, send, threads, embed, attach, history, react, pin; webhooks; channels, roles.
     assert_eq!(all, 310_043_069_520 + (1 << 51));
     let personas = permissions::bits(&[Use::Always, Use::Personas]);

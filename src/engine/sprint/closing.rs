@@ -89,9 +89,12 @@ fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
 /// A todo that was not delivered: its item waits again.
 fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
     let now = turn.now;
+    let its = todo.request_id.as_ref().and_then(|id| turn.request(id));
+    let spans = its.map(|request| request.work.spans.clone()).unwrap_or_default();
     if let Some(todo) = turn.edit_todo(id, at) {
         todo.status = TodoStatus::Cancelled;
         todo.ended_at = Some(now);
+        todo.spans = spans;
     }
     if let Some(item) = &todo.backlog_id {
         turn.edit_item(item, |item| {

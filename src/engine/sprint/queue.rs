@@ -8,6 +8,7 @@ use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::todos;
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::request::RequestStatus;
 use crate::domain::sprint::{Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::plan::graph;
 use crate::engine::turn::Turn;
@@ -22,8 +23,15 @@ pub(super) fn merge(
 ) -> Result<MergeResult, MergeError> {
     let (known, settled) = (turn.items(), turn.settled_items());
     let sprint = sprint.and_then(|id| turn.sprint(id));
-    let context =
-        MergeContext { source, request_id: request, sprint, now: turn.now, zone: turn.zone() };
+    let under_way = under_way(turn);
+    let context = MergeContext {
+        source,
+        request_id: request,
+        sprint,
+        now: turn.now,
+        zone: turn.zone(),
+        under_way: &under_way,
+    };
     let mut ids = turn.ids.clone();
     let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
     turn.ids = ids;
@@ -48,13 +56,9 @@ fn keep_planned(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> Ba
     }
 }
 
-/// What is under way stays what it was when it began, and what a todo holds is not taken from it by words: its status
-/// follows its request.
+/// What a todo holds is not taken from it by words: its status follows its request.
 fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
     let Some(old) = turn.item(&item.backlog_id) else { return item };
-    if is_in_work(turn, old) {
-        return old.clone();
-    }
     if !is_held(turn, old) {
         // A sprint selects, nobody else.
         let selected = item.status == BacklogStatus::Selected;
@@ -145,17 +149,24 @@ pub(in crate::engine) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
     for gone in dropped {
         let waits = |item: &&BacklogItem| item.depends_on.contains(&gone.backlog_id);
         let items = turn.items().into_values().filter(waits);
-        let is_open =
-            |item: &&BacklogItem| item.status != BacklogStatus::Blocked && !is_in_work(turn, item);
-        let all: Vec<BacklogId> = items.filter(is_open).map(|it| it.backlog_id.clone()).collect();
+        let is_free = |item: &&BacklogItem| !is_in_work(turn, item);
+        let all: Vec<BacklogId> = items.filter(is_free).map(|it| it.backlog_id.clone()).collect();
         for id in all {
             turn.edit_item(&id, |item| {
-                item.clear_blockers();
+                let reason = format!(
+                    "it depended on {}, which was dropped: {}",
+                    gone.backlog_id, gone.title
+                );
+                // One that waits for something else as well says both.
+                item.blocked_reason = match (item.status, item.blocked_reason.as_str()) {
+                    (BacklogStatus::Blocked, old) if !old.is_empty() => format!("{old}\n{reason}"),
+                    (_, _) => reason,
+                };
                 item.status = BacklogStatus::Blocked;
-                item.blocked_reason =
-                    format!("it depends on {}, which was dropped: {}", gone.backlog_id, gone.title);
-                "take the dependency away, or drop it as well"
+                "set it to pending if it is wanted without, or drop it as well"
                     .clone_into(&mut item.recommended_next_step);
+                // Whoever lets it go on does without.
+                item.depends_on.retain(|on| *on != gone.backlog_id);
                 item.selected_in_sprint_id = None;
                 item.planned_in_sprint_id = None;
             });
@@ -276,6 +287,19 @@ fn is_free_beside(turn: &Turn<'_>, item: &BacklogItem, seen: &mut BTreeSet<Backl
 /// Whether a sprint has taken the item, or an open request still works on it: then it is not changed.
 pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &BacklogItem) -> bool {
     item.status == BacklogStatus::Selected || is_in_work(turn, item)
+}
+
+/// The items that somebody works on now. One whose request waits for a person may be changed.
+fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
+    let at_work = turn.requests().filter(|request| match request.status {
+        RequestStatus::Queued | RequestStatus::Delegated => true,
+        RequestStatus::Blocked
+        | RequestStatus::Committed
+        | RequestStatus::Completed
+        | RequestStatus::Failed
+        | RequestStatus::Cancelled => false,
+    });
+    at_work.filter_map(|request| request.backlog_id.clone()).collect()
 }
 
 /// Whether an open request still works on the item, such as one whose commit waits for the branch.

@@ -447,6 +447,7 @@ fn what_depends_on_an_item_that_was_dropped_is_blocked_and_says_by_what() {
     let third = item("third").expect("the item");
     assert_eq!(third.status, BacklogStatus::Blocked);
     assert!(third.blocked_reason.ends_with("was dropped: first"), "{}", third.blocked_reason);
+    assert!(third.depends_on.is_empty(), "whoever lets it go on does without");
     let statuses = statuses(&world);
     assert!(statuses.contains(&("second".to_owned(), TodoStatus::Committed)), "{statuses:?}");
     assert!(statuses.contains(&("third".to_owned(), TodoStatus::Cancelled)), "{statuses:?}");
@@ -469,6 +470,11 @@ fn what_is_under_way_stays_what_it_was_when_it_began_and_what_waits_may_change()
         });
         world.command(Command::BacklogMerge { payload, source: BacklogSource::Planner });
     }
+    // A person is told, and nothing of what they send is taken.
+    let first = world.state.backlog.values().find(|it| it.title == "first").expect("an item");
+    let payload = json!({ "backlog_id": first.backlog_id, "scope": "something else" });
+    let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    assert_eq!(key(&answer), "backlog.refused");
     let item = |title: &str| {
         let item = world.state.backlog.values().find(|it| it.title == title).expect("an item");
         (item.scope.as_str(), item.acceptance_criteria.clone())

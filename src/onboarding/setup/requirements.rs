@@ -129,7 +129,7 @@ pub(in crate::onboarding) fn needed(
 
 /// What an invite link asks for.
 pub(in crate::onboarding) fn asked_for() -> u64 {
-    permissions::bits(&[Use::Always, Use::Personas, Use::Setup])
+    permissions::bits(&[Use::Always, Use::Pin, Use::Personas, Use::Setup])
 }
 
 /// The values of the configuration that name what is there.

@@ -55,6 +55,14 @@ pub enum MergeError {
         /// Which.
         item: String,
     },
+    /// Somebody works on it.
+    #[error(
+        "item {item}: somebody is at work on it; say in its room what is to be different, or withdraw it"
+    )]
+    UnderWay {
+        /// Its title.
+        item: String,
+    },
     /// No open item has the id.
     #[error("item {item}: backlog_id: no open item has this id; leave it out to add a new item")]
     UnknownItem {

@@ -32,6 +32,9 @@ pub struct MergeContext<'a> {
     pub now: Timestamp,
     /// The zone of the workspace, whose dates ids have.
     pub zone: Tz,
+    /// Items that somebody works on now: they stay what they were when that began. What agents say of them is left
+    /// out, and people are told.
+    pub under_way: &'a BTreeSet<BacklogId>,
 }
 
 /// What a payload comes to.
@@ -66,8 +69,7 @@ pub fn merge(
     let mut work = Work::new(known, settled, context, ids);
     let mut dependencies = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
-        let id = work.take(entry)?;
-        dependencies.push((number, id));
+        dependencies.extend(work.take(entry)?.map(|id| (number, id)));
     }
     for (number, id) in dependencies {
         if let Some(entry) = entries.get(number) {
@@ -125,8 +127,8 @@ impl<'a> Work<'a> {
         self.items.insert(id, item);
     }
 
-    /// Applies all of an entry but its dependencies.
-    fn take(&mut self, entry: &Entry) -> Result<BacklogId, MergeError> {
+    /// Applies all of an entry but its dependencies; none where that is left out.
+    fn take(&mut self, entry: &Entry) -> Result<Option<BacklogId>, MergeError> {
         let summary = entry.text("summary", MAX_TEXT)?;
         let scope = entry.text("scope", MAX_TEXT)?;
         let kind = entry.word("kind", "bug, feature, enhancement or chore")?;
@@ -156,6 +158,15 @@ impl<'a> Work<'a> {
             (found, _) => found,
         };
         let mut item = match found.as_ref().and_then(|id| self.current(id)) {
+            Some(item) if self.context.under_way.contains(&item.backlog_id) => {
+                return match self.context.source {
+                    BacklogSource::User => Err(MergeError::UnderWay { item: item.title.clone() }),
+                    BacklogSource::Planner
+                    | BacklogSource::Sourcer
+                    | BacklogSource::Discovery
+                    | BacklogSource::CarryOver => Ok(None),
+                };
+            }
             Some(item) => item.clone(),
             None => {
                 let title = title
@@ -195,7 +206,7 @@ impl<'a> Work<'a> {
         }
         let id = item.backlog_id.clone();
         self.keep(item);
-        Ok(id)
+        Ok(Some(id))
     }
 
     /// The open item that an entry without an id speaks of. What the entry leaves open fits any item of that
