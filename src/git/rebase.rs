@@ -88,12 +88,9 @@ fn put(
         only_own(candidate, &changed, &base_tree)?;
     }
     let nothing_left = tree.id() == onto_tree.id();
-    if onto_candidate {
-        // What both do would be gone with the change before it: it has to come back whole without that.
-        let mut back = repository.merge_trees(&onto_tree, &base_tree, &tree, None)?;
-        if back.has_conflicts() || back.write_tree_to(&repository)? != commit.tree_id() {
-            return Ok(Rebased::Clash);
-        }
+    let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
+    if onto_candidate && (nothing_left || !comes_back(worktree.project(), &repository, trees)?) {
+        return Ok(Rebased::Clash);
     }
     let moved = if nothing_left {
         onto.id()
@@ -147,6 +144,24 @@ fn put(
         excerpt: String::new(),
         marks: Vec::new(),
     }))
+}
+
+/// Whether a change is whole without what was composed before it, on the branch as it is: what both do would be gone
+/// with the other one.
+fn comes_back(
+    project: &Project,
+    repository: &Repository,
+    (base, onto, old, new): (&Tree<'_>, &Tree<'_>, &Tree<'_>, &Tree<'_>),
+) -> Result<bool> {
+    let head = repository.find_commit(project.head()?.0)?.tree()?;
+    let mut alone = repository.merge_trees(base, &head, old, None)?;
+    let mut back = repository.merge_trees(onto, &head, new, None)?;
+    if alone.has_conflicts() || back.has_conflicts() {
+        return Ok(false);
+    }
+    let alone = repository.find_tree(alone.write_tree_to(repository)?)?;
+    let back = repository.find_tree(back.write_tree_to(repository)?)?;
+    Ok(alone.id() == back.id())
 }
 
 /// Looks that a change does nothing on its new base that it did not do on its old one. Where the base has renamed a file,

@@ -609,6 +609,13 @@ fn what_two_changes_both_do_is_not_composed_and_not_lost() {
     assert_eq!(found, Rebased::Clash);
     // On the branch it may be absorbed.
     assert_eq!(apply_merge(&project, &plan(&repo, &ahead)).unwrap(), CLEAN);
+    // And what the branch has is nobody's: it is composed onto a third one.
+    let third = RequestId::parse("20260324-0a1b2c3f").unwrap();
+    let third = project.worktree(&third, &repo.root).unwrap();
+    put(&third.path().join("other.md"), "other\n");
+    let third = repo.commit(&third).commit.parse().unwrap();
+    let composed = compose(&project, (&other, &repo.root), &own, third).unwrap();
+    let Rebased::Moved(own) = composed else { panic!("{composed:?}") };
     let mut second = project.worktree(&other, &repo.root).unwrap();
     let Rebased::Moved(moved) = rebase(&mut second, &own, onto).unwrap() else {
         panic!("not moved");

@@ -90,7 +90,7 @@ fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
 fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
     let now = turn.now;
     let its = todo.request_id.as_ref().and_then(|id| turn.request(id));
-    let spans = its.map(|request| request.work.spans.clone()).unwrap_or_default();
+    let spans = its.map_or_else(|| todo.spans.clone(), |request| request.work.spans.clone());
     if let Some(todo) = turn.edit_todo(id, at) {
         todo.status = TodoStatus::Cancelled;
         todo.ended_at = Some(now);

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::advance::advance;
+use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, queue, running, say, sourcing};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::block::BlockCode;
@@ -22,6 +23,7 @@ const CARRY_OVERS: u64 = 3;
 /// Closes a decision: what the changed requests mean for sprints, and then what is next.
 pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
     requests(turn);
+    block_dependents_of_dropped(turn);
     if turn.planning.is_touched() || turn.scheduler().active_sprint_id.is_some() {
         advance(turn);
         // What was ended on the way is followed as well.

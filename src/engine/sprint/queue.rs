@@ -36,6 +36,15 @@ pub(super) fn merge(
     let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
     turn.ids = ids;
     let merged = merged?;
+    if source == BacklogSource::User {
+        let old = |item: &BacklogItem| turn.item(&item.backlog_id);
+        let is_refused = |item: &&BacklogItem| {
+            old(item).is_some_and(|old| old.status != item.status && is_in_work(turn, old))
+        };
+        if let Some(item) = merged.items.iter().find(is_refused) {
+            return Err(MergeError::UnderWay { item: item.title.clone() });
+        }
+    }
     for item in &merged.items {
         turn.put_item(keep_planned(turn, source, keep_held(turn, item.clone())));
     }
@@ -65,12 +74,21 @@ fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
         let status = if selected { old.status } else { item.status };
         return BacklogItem { status, ..item };
     }
-    BacklogItem {
+    let updated_at = item.updated_at;
+    let kept = BacklogItem {
         status: old.status,
         selected_in_sprint_id: old.selected_in_sprint_id.clone(),
         planned_in_sprint_id: old.planned_in_sprint_id.clone(),
+        blocked_reason: old.blocked_reason.clone(),
+        blocked_by_role: old.blocked_by_role.clone(),
+        required_inputs: old.required_inputs.clone(),
+        recommended_next_step: old.recommended_next_step.clone(),
+        dropped_reason: old.dropped_reason.clone(),
+        updated_at: old.updated_at,
         ..item
-    }
+    };
+    // What is as it was has not changed: a review is not asked for the same again.
+    if kept == *old { kept } else { BacklogItem { updated_at, ..kept } }
 }
 
 /// Brings the sprint's todos in line with the items that are planned for it; says what is wrong with them.
@@ -289,12 +307,13 @@ pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &BacklogItem) -> bool {
     item.status == BacklogStatus::Selected || is_in_work(turn, item)
 }
 
-/// The items that somebody works on now. One whose request waits for a person may be changed.
+/// The items that somebody works on now, or whose change is made and judged. One whose request waits for an answer may
+/// be changed.
 fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
     let at_work = turn.requests().filter(|request| match request.status {
         RequestStatus::Queued | RequestStatus::Delegated => true,
-        RequestStatus::Blocked
-        | RequestStatus::Committed
+        RequestStatus::Blocked => request.work.candidate.is_some(),
+        RequestStatus::Committed
         | RequestStatus::Completed
         | RequestStatus::Failed
         | RequestStatus::Cancelled => false,

@@ -472,7 +472,11 @@ fn what_is_under_way_stays_what_it_was_when_it_began_and_what_waits_may_change()
     }
     // A person is told, and nothing of what they send is taken.
     let first = world.state.backlog.values().find(|it| it.title == "first").expect("an item");
+    let same = json!({ "backlog_id": first.backlog_id, "scope": first.scope });
     let payload = json!({ "backlog_id": first.backlog_id, "scope": "something else" });
+    let answer =
+        world.command(Command::BacklogMerge { payload: same, source: BacklogSource::User });
+    assert_eq!(key(&answer), "backlog.merged", "it says nothing else");
     let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
     assert_eq!(key(&answer), "backlog.refused");
     let item = |title: &str| {

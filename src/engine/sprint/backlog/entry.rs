@@ -57,7 +57,7 @@ pub enum MergeError {
     },
     /// Somebody works on it.
     #[error(
-        "item {item}: somebody is at work on it; say in its room what is to be different, or withdraw it"
+        "item {item}: somebody is at work on it; say in its room what is to be different, or withdraw it first"
     )]
     UnderWay {
         /// Its title.

@@ -158,15 +158,6 @@ impl<'a> Work<'a> {
             (found, _) => found,
         };
         let mut item = match found.as_ref().and_then(|id| self.current(id)) {
-            Some(item) if self.context.under_way.contains(&item.backlog_id) => {
-                return match self.context.source {
-                    BacklogSource::User => Err(MergeError::UnderWay { item: item.title.clone() }),
-                    BacklogSource::Planner
-                    | BacklogSource::Sourcer
-                    | BacklogSource::Discovery
-                    | BacklogSource::CarryOver => Ok(None),
-                };
-            }
             Some(item) => item.clone(),
             None => {
                 let title = title
@@ -201,6 +192,18 @@ impl<'a> Work<'a> {
         self.plan(entry, &mut item)?;
         self.status(entry, &mut item)?;
         item.fingerprint = fingerprint(&item.title, &item.scope, item.kind);
+        if self.context.under_way.contains(&item.backlog_id) {
+            return match self.context.source {
+                BacklogSource::User if item != before => {
+                    Err(MergeError::UnderWay { item: before.title })
+                }
+                BacklogSource::User
+                | BacklogSource::Planner
+                | BacklogSource::Sourcer
+                | BacklogSource::Discovery
+                | BacklogSource::CarryOver => Ok(None),
+            };
+        }
         if item != before {
             item.updated_at = self.context.now;
         }
