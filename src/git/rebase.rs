@@ -1,5 +1,6 @@
 //! Putting a candidate onto the branch's new head.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use git2::{Oid, Repository, Tree};
@@ -88,9 +89,16 @@ fn put(
         only_own(candidate, &changed, &base_tree)?;
     }
     let nothing_left = tree.id() == onto_tree.id();
-    let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
-    if onto_candidate && (nothing_left || !comes_back(worktree.project(), &repository, trees)?) {
-        return Ok(Rebased::Clash);
+    if onto_candidate {
+        // Where no path is of both, nothing can be.
+        let other = content::changes(&repository, &base_tree, &onto_tree)?;
+        let other: BTreeSet<&str> = other.iter().map(|it| it.path.as_str()).collect();
+        let shares = candidate.paths.iter().any(|own| other.contains(own.path.as_str()));
+        let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
+        let is_whole = !shares || comes_back(worktree.project(), &repository, trees)?;
+        if nothing_left || !is_whole {
+            return Ok(Rebased::Clash);
+        }
     }
     let moved = if nothing_left {
         onto.id()
