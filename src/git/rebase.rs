@@ -91,9 +91,14 @@ fn put(
     let nothing_left = tree.id() == onto_tree.id();
     if onto_candidate {
         // Where no path is of both, nothing can be.
-        let other = content::changes(&repository, &base_tree, &onto_tree)?;
-        let other: BTreeSet<&str> = other.iter().map(|it| it.path.as_str()).collect();
-        let shares = candidate.paths.iter().any(|own| other.contains(own.path.as_str()));
+        let shares = match content::changes(&repository, &base_tree, &onto_tree) {
+            Ok(other) => {
+                let other: BTreeSet<&str> = other.iter().map(|it| it.path.as_str()).collect();
+                candidate.paths.iter().any(|own| other.contains(own.path.as_str()))
+            }
+            // A person's file may have a name that the team has none for.
+            Err(_) => true,
+        };
         let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
         let is_whole = !shares || comes_back(worktree.project(), &repository, trees)?;
         if nothing_left || !is_whole {
