@@ -11,28 +11,22 @@ use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
-/// Lines of each column where somebody asks for the board.
+/// Lines of each column in the text of the board.
 const LINES: usize = 12;
 
 /// The active sprint, or else the last one; only the queue where there was none.
 #[must_use]
 pub fn board(state: &State, policy: &Policy, now: Timestamp) -> Value {
     match state.active_sprint().or_else(|| state.last_sprint()) {
-        Some(sprint) => board_of(state, policy, sprint, (LINES, now)),
+        Some(sprint) => board_of(state, policy, sprint, now),
         None => json!({ "sprint": null, "queue": queue(state), "lines": LINES }),
     }
 }
 
-/// The board of this sprint, with so many lines of each column in its text.
-#[must_use]
-pub fn board_of(
-    state: &State,
-    policy: &Policy,
-    sprint: &Sprint,
-    (lines, now): (usize, Timestamp),
-) -> Value {
+/// The board of this sprint.
+pub(super) fn board_of(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
     let sprint = of_sprint(state, policy, sprint, now);
-    json!({ "sprint": sprint, "queue": queue(state), "lines": lines })
+    json!({ "sprint": sprint, "queue": queue(state), "lines": LINES })
 }
 
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {

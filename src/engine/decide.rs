@@ -92,7 +92,6 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
 /// lands, and cards show it.
 fn close(turn: &mut Turn<'_>) {
     sprint::follow(turn);
-    sprint::block_dependents_of_dropped(turn);
     for id in train::edited(turn) {
         progress::goes_by_the_new_words(turn, &id);
     }

@@ -41,7 +41,7 @@ pub(super) fn refresh(turn: &mut Turn<'_>) {
 }
 
 fn show(turn: &mut Turn<'_>, sprint: &Sprint, old: Option<&SprintBoard>) {
-    let values = still(board_of(turn.before(), turn.policy, sprint, (LINES, turn.now)));
+    let values = pinned(board_of(turn.before(), turn.policy, sprint, turn.now));
     let digest = say::digest(&values);
     if old.is_some_and(|old| old.digest == digest) {
         return;
@@ -59,8 +59,9 @@ fn show(turn: &mut Turn<'_>, sprint: &Sprint, old: Option<&SprintBoard>) {
     turn.edit_scheduler().board = Some(SprintBoard { sprint_id, message, digest });
 }
 
-/// Without what changes by itself from second to second.
-fn still(mut board: Value) -> Value {
+/// Short enough, and without what changes by itself from second to second.
+fn pinned(mut board: Value) -> Value {
+    board["lines"] = LINES.into();
     let columns = board["sprint"]["columns"].as_array_mut().into_iter().flatten();
     for column in columns {
         for todo in column["todos"].as_array_mut().into_iter().flatten() {

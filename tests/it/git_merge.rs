@@ -313,6 +313,13 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["fsck", "--strict"]);
 }
 
+/// The worktrees of two requests that grow from the same commit, and the id of the second.
+fn side_by_side(repo: &Repo) -> (Worktree, Worktree, RequestId) {
+    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
+    let second = repo.project().worktree(&other, &repo.root).unwrap();
+    (repo.worktree(), second, other)
+}
+
 /// A person's commit that does not fit the candidate's, and the conflict that comes of it.
 fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conflict {
     let head = repo.project().head().unwrap();
@@ -504,9 +511,8 @@ fn an_excerpt_is_cut_and_says_so() {
 #[test]
 fn what_is_composed_without_files_has_them_as_soon_as_somebody_looks() {
     let repo = Repo::new();
-    let (first, project) = (repo.worktree(), repo.project());
-    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
-    let second = project.worktree(&other, &repo.root).unwrap();
+    let (first, second, other) = side_by_side(&repo);
+    let project = repo.project();
     put(&first.path().join("README.md"), "hello all\n");
     put(&second.path().join("src/app.py"), "print(2)\n");
     let (ahead, own) = (repo.commit(&first), repo.commit(&second));
@@ -536,9 +542,8 @@ fn what_is_composed_without_files_has_them_as_soon_as_somebody_looks() {
 #[test]
 fn a_chain_that_undoes_what_is_before_it_does_not_land() {
     let repo = Repo::new();
-    let (first, project) = (repo.worktree(), repo.project());
-    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
-    let second = project.worktree(&other, &repo.root).unwrap();
+    let (first, second, other) = side_by_side(&repo);
+    let project = repo.project();
     put(&first.path().join("README.md"), "hello all\n");
     put(&second.path().join("src/app.py"), "print(2)\n");
     let (ahead, own) = (repo.commit(&first), repo.commit(&second));
@@ -595,9 +600,8 @@ fn a_change_follows_a_file_that_the_branch_has_renamed() {
 #[test]
 fn what_two_changes_both_do_is_not_composed_and_not_lost() {
     let repo = Repo::new();
-    let (first, project) = (repo.worktree(), repo.project());
-    let other = RequestId::parse("20260324-0a1b2c3e").unwrap();
-    let second = project.worktree(&other, &repo.root).unwrap();
+    let (first, second, other) = side_by_side(&repo);
+    let project = repo.project();
     for tree in [&first, &second] {
         put(&tree.path().join("pkg/__init__.py"), "");
     }

@@ -28,6 +28,7 @@ pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
         advance(turn);
         // What was ended on the way is followed as well.
         requests(turn);
+        block_dependents_of_dropped(turn);
     }
 }
 

@@ -161,7 +161,7 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
 
 /// What depends on an item that was dropped in this turn is blocked, since nobody will deliver that; a person or the
 /// planner says whether it is wanted without.
-pub(in crate::engine) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
+pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
     let dropped: Vec<BacklogItem> =
         turn.changed_items().filter(|it| it.status == BacklogStatus::Dropped).cloned().collect();
     for gone in dropped {

@@ -72,7 +72,7 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
         i32::try_from(width).unwrap_or_default() - RIGHT,
         i32::try_from(height).unwrap_or_default() - BOTTOM,
     );
-    let time = Time::of(sprint, lanes, right);
+    let axis = TimeAxis::of(sprint, lanes, right);
     let letters = |horizontal, vertical| {
         let font = (FONT, LETTERS).into_font().color(&INK);
         font.pos(Pos::new(horizontal, vertical))
@@ -93,10 +93,10 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
         text(word(kind, sprint.language).to_owned(), (at + 36, 95), HPos::Left, VPos::Center)?;
         at += (right - LEFT) / 5;
     }
-    let (format, most) = chart::clock(time.seconds());
+    let (format, most) = chart::clock(axis.seconds());
     for mark in 0..=most {
-        let at = time.mark(mark, most);
-        let x = time.x(at);
+        let at = axis.mark(mark, most);
+        let x = axis.x(at);
         bar(x, x + 1, TOP - 4, bottom, FAINT)?;
         // The first and the last would stand beyond the edge.
         if mark != most || most < 2 {
@@ -107,11 +107,11 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
         let top = TOP + row * LANE + 6;
         let floor = top + LANE - 14;
         text((row + 1).to_string(), (LEFT - 18, (top + floor) / 2), HPos::Right, VPos::Center)?;
-        let begun = todo.started_at.unwrap_or(time.begun);
-        let ended = todo.ended_at.unwrap_or(time.ended);
-        bar(time.x(begun), time.x(ended).max(time.x(begun) + THIN), top, floor, WAITING)?;
+        let begun = todo.started_at.unwrap_or(axis.begun);
+        let ended = todo.ended_at.unwrap_or(axis.ended);
+        bar(axis.x(begun), axis.x(ended).max(axis.x(begun) + THIN), top, floor, WAITING)?;
         for span in &todo.spans {
-            let (from, to) = (time.x(span.from.max(begun)), time.x(span.to.min(ended)));
+            let (from, to) = (axis.x(span.from.max(begun)), axis.x(span.to.min(ended)));
             bar(from, to.max(from + THIN), top, floor, color(span.kind))?;
         }
     }
@@ -119,20 +119,20 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
 }
 
 /// The time along the bottom.
-struct Time {
+struct TimeAxis {
     begun: Timestamp,
     ended: Timestamp,
     right: i32,
 }
 
-impl Time {
-    fn of(sprint: &Sprint, lanes: &[&Todo], right: i32) -> Time {
+impl TimeAxis {
+    fn of(sprint: &Sprint, lanes: &[&Todo], right: i32) -> TimeAxis {
         let begun = lanes.iter().filter_map(|todo| todo.started_at).min().or(sprint.started_at);
         let begun = begun.unwrap_or_else(|| Timestamp::from_millis(0));
         let ended = lanes.iter().filter_map(|todo| todo.ended_at).max().or(sprint.ended_at);
         // What ended at once still has a width.
         let ended = ended.unwrap_or(begun).max(begun.plus_seconds(10));
-        Time { begun, ended, right }
+        TimeAxis { begun, ended, right }
     }
 
     fn seconds(&self) -> u64 {
