@@ -1,9 +1,10 @@
 //! Putting a candidate onto the branch's new head.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use git2::{Oid, Repository, Tree};
+use git2::build::TreeUpdateBuilder;
+use git2::{FileMode, Oid, Repository, Tree};
 
 use super::commit::move_team_branch;
 use super::project::tip;
@@ -72,38 +73,34 @@ fn put(
     let base_tree = repository.find_commit(old_base.0)?.tree()?;
     let onto = repository.find_commit(new_base.0)?;
     let onto_tree = onto.tree()?;
-    let mut merged = repository.merge_trees(&base_tree, &onto_tree, &commit.tree()?, None)?;
     let mut paths = Vec::new();
-    let (branch, request) = (worktree.project().branch(), worktree.request());
-    let marked = conflict::mark(&repository, &merged, &onto_tree, branch, request)?;
-    if marked.is_some() && onto_candidate {
-        return Ok(Rebased::Clash);
-    }
-    if let Some(marked) = marked {
-        (merged, paths) = marked;
-        keep(worktree, &repository, old.0)?;
-    }
-    let tree = repository.find_tree(merged.write_tree_to(&repository)?)?;
+    let apart = put_apart(&repository, &base_tree, &onto_tree, &commit.tree()?)?;
+    let meets = apart.is_none();
+    let tree = if let Some(tree) = apart {
+        tree
+    } else {
+        let mut merged = repository.merge_trees(&base_tree, &onto_tree, &commit.tree()?, None)?;
+        let (branch, request) = (worktree.project().branch(), worktree.request());
+        let marked = conflict::mark(&repository, &merged, &onto_tree, branch, request)?;
+        if marked.is_some() && onto_candidate {
+            return Ok(Rebased::Clash);
+        }
+        if let Some(marked) = marked {
+            (merged, paths) = marked;
+            keep(worktree, &repository, old.0)?;
+        }
+        repository.find_tree(merged.write_tree_to(&repository)?)?
+    };
     let changed = content::changes(&repository, &onto_tree, &tree)?;
     if paths.is_empty() {
         only_own(candidate, &changed, &base_tree)?;
     }
     let nothing_left = tree.id() == onto_tree.id();
-    if onto_candidate {
-        // Where no path is of both, nothing can be.
-        let shares = match content::changes(&repository, &base_tree, &onto_tree) {
-            Ok(other) => {
-                let other: BTreeSet<&str> = other.iter().map(|it| it.path.as_str()).collect();
-                candidate.paths.iter().any(|own| other.contains(own.path.as_str()))
-            }
-            // A person's file may have a name that the team has none for.
-            Err(_) => true,
-        };
-        let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
-        let is_whole = !shares || comes_back(worktree.project(), &repository, trees)?;
-        if nothing_left || !is_whole {
-            return Ok(Rebased::Clash);
-        }
+    let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
+    let is_whole =
+        || Ok::<_, GitError>(!meets || comes_back(worktree.project(), &repository, trees)?);
+    if onto_candidate && (nothing_left || !is_whole()?) {
+        return Ok(Rebased::Clash);
     }
     let moved = if nothing_left {
         onto.id()
@@ -157,6 +154,44 @@ fn put(
         excerpt: String::new(),
         marks: Vec::new(),
     }))
+}
+
+/// The change on `onto`, where no path of it lies at, in or around one that `onto` changed: what a merge of the whole
+/// trees gives then, in the time that the change takes and not the project. `None` where it has to be merged.
+fn put_apart<'r>(
+    repository: &'r Repository,
+    base: &Tree<'_>,
+    onto: &Tree<'_>,
+    own: &Tree<'_>,
+) -> Result<Option<Tree<'r>>> {
+    let (gone, written) = content::paths_between(repository, base, own)?;
+    let (others_gone, others_written) = content::paths_between(repository, base, onto)?;
+    let others: BTreeSet<PathBuf> = others_gone.into_iter().chain(others_written).collect();
+    let meets = |path: &PathBuf| {
+        let inside = others.range(path.clone()..).next().is_some_and(|it| it.starts_with(path));
+        inside || path.ancestors().any(|folder| others.contains(folder))
+    };
+    if gone.iter().chain(&written).any(meets) {
+        return Ok(None);
+    }
+    let mut update = TreeUpdateBuilder::new();
+    for path in &gone {
+        update.remove(path.as_path());
+    }
+    for path in &written {
+        let entry = own.get_path(path)?;
+        let mode = match u32::try_from(entry.filemode()) {
+            Ok(0o100_644) => FileMode::Blob,
+            Ok(0o100_755) => FileMode::BlobExecutable,
+            Ok(0o120_000) => FileMode::Link,
+            Ok(0o160_000) => FileMode::Commit,
+            _ => return Ok(None),
+        };
+        update.upsert(path.as_path(), entry.id(), mode);
+    }
+    // What takes the place of a folder, or is a folder now, is for a merge.
+    let Ok(tree) = update.create_updated(repository, onto) else { return Ok(None) };
+    Ok(Some(repository.find_tree(tree)?))
 }
 
 /// Whether a change is whole without what was composed before it, on the branch as it is: what both do would be gone

@@ -626,3 +626,63 @@ fn what_two_changes_both_do_is_not_composed_and_not_lost() {
     };
     assert_eq!(moved.paths.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["pkg/b.py"]);
 }
+
+/// What lies apart is not merged as a whole, and is what a merge would give.
+#[test]
+fn a_change_apart_from_the_others_is_on_their_commit_what_git_merges() {
+    type Change = fn(&std::path::Path);
+    let kinds: [(&str, Change); 7] = [
+        ("nested", |tree| put(&tree.join("a/b/c/new.txt"), "new\n")),
+        ("an emptied folder", |tree| std::fs::remove_dir_all(tree.join("lib/one")).unwrap()),
+        ("a rename across folders", |tree| {
+            std::fs::rename(tree.join("src/old.py"), tree.join("lib/old.py")).unwrap();
+        }),
+        ("a mode", |tree| set_mode(&tree.join("src/app.py"), 0o755)),
+        ("a link for a file", |tree| {
+            std::fs::remove_file(tree.join("src/app.py")).unwrap();
+            std::os::unix::fs::symlink("old.py", tree.join("src/app.py")).unwrap();
+        }),
+        ("a file for a folder", |tree| {
+            std::fs::remove_dir_all(tree.join("lib/one")).unwrap();
+            put(&tree.join("lib/one"), "a file\n");
+        }),
+        ("beside and under names that begin alike", |tree| {
+            put(&tree.join("src-x/app.py"), "1\n");
+            put(&tree.join("src.txt"), "2\n");
+            put(&tree.join("src/app.py"), "3\n");
+        }),
+    ];
+    let repo = Repo::new();
+    repo.write("lib/one/f.txt", "f\n");
+    repo.write("lib/two.txt", "2\n");
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "-qm", "a library"]);
+    let project = repo.project();
+    let own: Vec<(&str, RequestId, Candidate)> = kinds
+        .iter()
+        .enumerate()
+        .map(|(number, (what, change))| {
+            let id = RequestId::parse(&format!("20260324-0a1b2d{number:02x}")).unwrap();
+            let worktree = project.worktree(&id, &repo.root).unwrap();
+            change(&worktree.path());
+            let candidate = repo.commit(&worktree);
+            (*what, id, candidate)
+        })
+        .collect();
+    // In the same folders, and in none of the same paths.
+    repo.write("lib/three.txt", "3\n");
+    repo.write("src/deep/er.py", "er\n");
+    repo.git(&["rm", "-q", "lib/two.txt"]);
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "-qm", "a person's"]);
+    let head = project.head().unwrap();
+    for (what, id, candidate) in own {
+        let wanted =
+            repo.git(&["merge-tree", "--write-tree", &head.to_string(), &candidate.commit]);
+        let moved = compose(&project, (&id, &repo.root), &candidate, head).unwrap();
+        let Rebased::Moved(moved) = moved else { panic!("{what}: {moved:?}") };
+        assert_eq!(moved.tree, wanted, "{what}");
+        assert_eq!(moved.paths, candidate.paths, "{what}");
+    }
+    repo.git(&["fsck", "--strict"]);
+}
