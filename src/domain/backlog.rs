@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::lenient::is_zero;
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
 use crate::domain::time::Timestamp;
@@ -100,6 +101,9 @@ pub struct BacklogItem {
     /// 1 is first; 0 means unranked, which is last.
     #[serde(default)]
     pub priority_rank: u32,
+    /// The work that it takes, compared with others; 0 where nobody says.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub effort: u32,
     /// Items of which each has to be done before this one begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<BacklogId>,
@@ -173,6 +177,7 @@ impl BacklogItem {
             acceptance_criteria: Vec::new(),
             milestone_title: String::new(),
             priority_rank: 0,
+            effort: 0,
             depends_on: Vec::new(),
             plan: None,
             allowed_paths: Vec::new(),

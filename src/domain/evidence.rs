@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::guard::ContentMark;
+use crate::domain::lenient::is_zero;
 use crate::domain::test_report::{ComparedRun, Comparison, TestNames, TestOutcomes};
 use crate::domain::time::Timestamp;
 
@@ -249,11 +250,6 @@ pub struct Evidence {
     /// How often they ran once more at the same commit before that was known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repetitions: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// A prepared environment that checks were run in.

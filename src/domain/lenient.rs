@@ -2,6 +2,12 @@
 
 use serde_json::Value;
 
+/// Whether a number is one that a record leaves out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// A scalar as text; blank for zero, false and everything that is not a scalar, because older
 /// runtimes wrote those for "nothing".
 #[must_use]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::ids::{PlanId, PlanItemId, RequirementId};
+use crate::domain::lenient::is_zero;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -68,6 +69,9 @@ pub struct PlanItem {
     /// 1 is first; 0 means that it has no rank.
     #[serde(default)]
     pub priority_rank: u32,
+    /// The work that it takes, in half days of a person; 0 where its author does not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub effort: u32,
     /// Whether its author says that it is delivered already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub done: bool,
@@ -87,6 +91,7 @@ impl PlanItem {
             excluded_paths: Vec::new(),
             depends_on: Vec::new(),
             priority_rank: 0,
+            effort: 0,
             done: false,
         }
     }

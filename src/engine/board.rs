@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::plan::graph::Graph;
+use super::sprint::todos::longest_chain;
 use super::{standing, train, why};
-use crate::domain::ids::{RequestId, TodoId};
+use crate::domain::ids::RequestId;
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::state::State;
@@ -70,13 +70,8 @@ fn line((key, values): (&str, Value), todo: &Todo) -> Value {
 
 /// The todos of the longest chain that is not delivered; none where nothing waits for anything.
 fn chain(todos: &[Todo]) -> Vec<&str> {
-    let open: Vec<&Todo> = todos.iter().filter(|todo| !todo.status.is_success()).collect();
-    let edges: Vec<(&TodoId, Vec<&TodoId>)> =
-        open.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
-    let Some(graph) = Graph::of(&edges) else { return Vec::new() };
-    let chain = graph.critical_path(|_| 1);
-    let titles = chain.into_iter().filter_map(|at| Some(open.get(at)?.title.as_str()));
-    Some(titles.collect::<Vec<_>>()).filter(|chain| chain.len() > 1).unwrap_or_default()
+    let chain = longest_chain(todos).into_iter().map(|todo| todo.title.as_str());
+    Some(chain.collect::<Vec<_>>()).filter(|chain| chain.len() > 1).unwrap_or_default()
 }
 
 /// The changes on their way to the branch, the first one first, with what is done for them.

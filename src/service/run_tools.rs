@@ -76,8 +76,8 @@ fn items() -> Value {
             "backlog_id": text, "title": text, "scope": text, "summary": text,
             "kind": {"type": "string", "enum": ["bug", "feature", "enhancement", "chore"]},
             "status": text, "priority_rank": {"type": "integer"}, "milestone_title": text,
-            "acceptance_criteria": texts, "depends_on": texts, "blocked_reason": text,
-            "dropped_reason": text,
+            "acceptance_criteria": texts, "depends_on": texts, "allowed_paths": texts,
+            "effort": {"type": "integer"}, "blocked_reason": text, "dropped_reason": text,
         }}},
     }})
 }

@@ -242,7 +242,7 @@ fn show(plan: &CheckedPlan) {
 }
 
 fn dag(items: &[&PlanItem], graph: &Graph) {
-    let critical = graph.critical_path(|_| 1.0);
+    let critical = graph.critical_path(|at| items[at].effort.max(1));
     for (wave, number) in graph.waves().iter().zip(1..) {
         say(format_args!("Wave {number}"));
         for at in wave {

@@ -19,7 +19,7 @@ const COLUMNS: usize = 30;
 /// The picture as SVG, in its own size.
 pub(super) fn svg(plan: &Plan, graph: &Graph) -> String {
     let waves = graph.waves();
-    let critical = graph.critical_path(|_| 1.0);
+    let critical = graph.critical_path(|at| plan.items[at].effort.max(1));
     let mut places = vec![(0, 0); plan.items.len()];
     for (column, wave) in waves.iter().enumerate() {
         for (row, at) in wave.iter().enumerate() {

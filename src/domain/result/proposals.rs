@@ -393,6 +393,12 @@ pub struct ProposedItem {
     /// 1 is first; null leaves it as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_rank: Option<i64>,
+    /// How much work, where 1 is the least that an item takes; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<i64>,
+    /// Globs of all that it changes, such as src/cache/**; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_paths: Option<Vec<String>>,
     /// Ids, or titles in this answer, of what has to be done before; null leaves it as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<String>>,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::{BacklogItem, BacklogKind, blank_is_none};
 use crate::domain::ids::{BacklogId, RequestId, TodoId};
+use crate::domain::lenient::is_zero;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
@@ -96,6 +97,9 @@ pub struct Todo {
     /// 1 is first; 0 means unranked, which is last.
     #[serde(default)]
     pub priority_rank: u32,
+    /// The work that its item takes, compared with others; 0 where nobody says.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub effort: u32,
     /// Todos of which each has to be delivered before this one begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<TodoId>,
@@ -174,6 +178,7 @@ impl Todo {
             title: title.to_owned(),
             milestone_title: String::new(),
             priority_rank: 0,
+            effort: 0,
             depends_on: Vec::new(),
             owner_role: Role::Planner,
             status: TodoStatus::Queued,
@@ -205,6 +210,7 @@ impl Todo {
         let mut item = BacklogItem::new(id, title, "", kind, self.created_at.unwrap_or(now));
         item.milestone_title.clone_from(&self.milestone_title);
         item.priority_rank = self.priority_rank;
+        item.effort = self.effort;
         let said = self.acceptance_criteria.iter().filter(|text| !text.trim().is_empty());
         item.acceptance_criteria = said.cloned().collect();
         item

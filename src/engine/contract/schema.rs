@@ -62,9 +62,11 @@ fn asked(
 }
 
 /// What only the planner says of an item, and what only a finding says of where it was.
-const OF_THE_PLANNER: [&str; 6] = [
+const OF_THE_PLANNER: [&str; 8] = [
     "backlog_id",
     "priority_rank",
+    "effort",
+    "allowed_paths",
     "depends_on",
     "status",
     "dropped_reason",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph;
+use super::{graph, paths as globs};
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, RequirementTime, Severity};
 use crate::domain::word::words;
@@ -218,30 +218,10 @@ fn cycles(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// What is wrong with a glob of a path in the project; none where it stays in it.
-fn outside(path: &str) -> Option<&'static str> {
-    let path = path.trim();
-    let has = |wrong: fn(&str) -> bool| path.split('/').any(wrong);
-    let is_drive = path.as_bytes().get(1) == Some(&b':');
-    if path.is_empty() {
-        Some("is blank")
-    } else if path.starts_with('/') || path.starts_with('~') || path.contains('\\') || is_drive {
-        Some("is no path below the project")
-    } else if has(|part| part == "..") {
-        Some("leaves the project")
-    } else if has(|part| part.eq_ignore_ascii_case(".git")) {
-        Some("is inside of git's own folder")
-    } else if path.chars().any(char::is_control) {
-        Some("has a control character in it")
-    } else {
-        None
-    }
-}
-
 fn paths(at: usize, item: &PlanItem, problems: &mut Problems) {
     let all = item.allowed_paths.iter().chain(&item.excluded_paths);
     for (number, path) in all.enumerate() {
-        let Some(wrong) = outside(path) else { continue };
+        let Some(wrong) = globs::fault(path) else { continue };
         let message = format!("{}: the path \"{}\" {wrong}", item.id, path.escape_debug());
         let hint = "paths are relative to the project's root, with `/`, such as `src/**`";
         problems.add(PlanRule::OutsidePath, PlanPart::Path(at, number), message, hint);

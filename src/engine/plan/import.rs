@@ -59,8 +59,16 @@ pub(in crate::engine) fn import(
     }
     let digest = plan.digest();
     let version = stored.as_ref().map_or(1, |stored| stored.version + 1);
-    let differences = differences(stored.as_ref().map(|stored| &stored.plan), &plan);
     let open = OpenItems::of(turn);
+    let old = stored.as_ref().map(|stored| &stored.plan);
+    let mut differences = differences(old, &plan);
+    // Another estimate is nothing new for what is not waiting.
+    differences.retain(|(how, item)| {
+        let before = old.and_then(|old| old.item(&item.id)).cloned();
+        let same = before.map(|before| PlanItem { effort: item.effort, ..before });
+        let is_estimate = matches!(how, Difference::Changed) && same.as_ref() == Some(item);
+        !is_estimate || open.of_plan(id, &item.id).any(|(_, held)| !held)
+    });
     let told = differences.iter().map(|(how, item)| {
         json!({
             "how": how,
@@ -226,6 +234,7 @@ fn made(
     put.acceptance_criteria.clone_from(&item.criteria);
     put.milestone_title = say::cut(plan_title, TITLE);
     put.priority_rank = item.priority_rank;
+    put.effort = item.effort;
     put.allowed_paths.clone_from(&item.allowed_paths);
     put.excluded_paths.clone_from(&item.excluded_paths);
     put.plan = Some(plan);

@@ -1,4 +1,4 @@
-//! Declared paths: which globs may mean the same file.
+//! Declared paths: which globs stay in the project, and which may mean the same file.
 
 /// The part of a glob before its first wildcard, in whole folders.
 fn fixed(glob: &str) -> (Vec<&str>, bool) {
@@ -18,6 +18,27 @@ fn globs_overlap(one: &str, other: &str) -> bool {
     let common = one.len().min(other.len());
     one[..common] == other[..common]
         && (one.len() == other.len() || if one.len() < other.len() { one_open } else { other_open })
+}
+
+/// What is wrong with a glob of a path in the project; none where it stays in it.
+#[must_use]
+pub fn fault(path: &str) -> Option<&'static str> {
+    let path = path.trim();
+    let has = |wrong: fn(&str) -> bool| path.split('/').any(wrong);
+    let is_drive = path.as_bytes().get(1) == Some(&b':');
+    if path.is_empty() {
+        Some("is blank")
+    } else if path.starts_with('/') || path.starts_with('~') || path.contains('\\') || is_drive {
+        Some("is no path below the project")
+    } else if has(|part| part == "..") {
+        Some("leaves the project")
+    } else if has(|part| part.eq_ignore_ascii_case(".git")) {
+        Some("is inside of git's own folder")
+    } else if path.chars().any(char::is_control) {
+        Some("has a control character in it")
+    } else {
+        None
+    }
 }
 
 /// Whether two lists of globs may mean the same file; what declares nothing overlaps nothing.

@@ -60,6 +60,8 @@ fn keep_planned(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> Ba
         scope: old.scope.clone(),
         acceptance_criteria: old.acceptance_criteria.clone(),
         depends_on: old.depends_on.clone(),
+        effort: old.effort,
+        allowed_paths: old.allowed_paths.clone(),
         fingerprint: old.fingerprint.clone(),
         ..item
     }
@@ -256,6 +258,7 @@ fn refreshed(
         });
         let todo = &mut todos[at];
         todo.priority_rank = item.priority_rank;
+        todo.effort = item.effort;
         if waits(todo) {
             todo.title.clone_from(&item.title);
             todo.milestone_title.clone_from(&sprint.milestone_title);

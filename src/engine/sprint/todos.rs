@@ -27,11 +27,56 @@ pub fn order(todos: &[Todo]) -> Vec<usize> {
     order
 }
 
-/// For each todo, how many todos the longest chain has that begins with it.
-fn chains(todos: &[Todo]) -> Vec<usize> {
+/// For each todo, how much work is expected of the longest chain that begins with it.
+fn chains(todos: &[Todo]) -> Vec<u64> {
+    let expected = expected(todos);
+    graph(todos).map_or_else(|| vec![0; todos.len()], |graph| graph.remaining(|at| expected[at]))
+}
+
+/// Of the todos that are not delivered, the chain that is expected to take the longest, the first one first.
+#[must_use]
+pub fn longest_chain(todos: &[Todo]) -> Vec<&Todo> {
+    let expected = expected(todos);
+    let left = |at: usize| if todos[at].status.is_success() { 0 } else { expected[at] };
+    let chain = graph(todos).map(|graph| graph.critical_path(left)).unwrap_or_default();
+    chain.into_iter().map(|at| &todos[at]).filter(|todo| !todo.status.is_success()).collect()
+}
+
+fn graph(todos: &[Todo]) -> Option<Graph> {
     let edges: Vec<(&TodoId, Vec<&TodoId>)> =
         todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
-    Graph::of(&edges).map_or_else(|| vec![0; todos.len()], |graph| graph.remaining(|_| 1))
+    Graph::of(&edges)
+}
+
+/// The work of a todo so far, in milliseconds.
+fn work(todo: &Todo) -> u64 {
+    todo.spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs()
+}
+
+/// The work that each todo is expected to take. What an item says of itself is measured by what such work took in this
+/// sprint; one that says nothing takes what the others take on average.
+fn expected(todos: &[Todo]) -> Vec<u64> {
+    let average = |of: &dyn Fn(&Todo) -> u64| {
+        let all: Vec<u64> = todos.iter().map(of).filter(|it| *it > 0).collect();
+        (!all.is_empty()).then(|| (all.iter().sum::<u64>() / all.len() as u64).max(1))
+    };
+    let effort = |todo: &Todo| u64::from(todo.effort);
+    let took = |todo: &Todo| if todo.status.is_success() { work(todo) } else { 0 };
+    let usual_effort = average(&effort).unwrap_or(1);
+    let usual_work = average(&took);
+    let both = todos.iter().filter(|todo| todo.effort > 0 && took(todo) > 0);
+    let (said, spent) =
+        both.fold((0, 0), |(said, spent), todo| (said + effort(todo), spent + took(todo)));
+    let unit = match usual_work {
+        _ if said > 0 => spent / said,
+        Some(work) => work / usual_effort,
+        None => 1,
+    };
+    let of = |todo: &Todo| match effort(todo) {
+        0 => usual_work.unwrap_or(usual_effort),
+        effort => effort * unit.max(1),
+    };
+    todos.iter().map(of).collect()
 }
 
 /// How long a sprint's todos took.
@@ -51,10 +96,8 @@ pub fn course(todos: &[Todo]) -> Course {
     let begun = todos.iter().filter_map(|todo| todo.started_at).min();
     let ended = todos.iter().filter_map(|todo| todo.ended_at.filter(|_| todo.started_at.is_some()));
     let makespan = begun.zip(ended.max()).map_or(0, |(begun, ended)| ended.seconds_since(begun));
-    let edges: Vec<(&TodoId, Vec<&TodoId>)> =
-        todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
-    let work = |at: usize| todos[at].spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs();
-    let chain = Graph::of(&edges).map(|graph| graph.critical_path(work)).unwrap_or_default();
+    let work = |at: usize| work(&todos[at]);
+    let chain = graph(todos).map(|graph| graph.critical_path(work)).unwrap_or_default();
     Course {
         makespan_seconds: makespan,
         chain_seconds: chain.iter().map(|at| work(*at)).sum::<u64>().div_ceil(1_000),
@@ -167,6 +210,37 @@ mod tests {
         let ordered: Vec<&str> =
             order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
         assert_eq!(ordered, ["b", "a", "c"], "two todos wait in the chain of b");
+    }
+
+    #[test]
+    fn a_chain_is_as_long_as_the_work_that_is_expected_of_it() {
+        let named = |todos: &[Todo]| -> Vec<String> {
+            order(todos).into_iter().map(|index| todos[index].title.clone()).collect()
+        };
+        let mut todos: Vec<Todo> =
+            ["a", "b", "c", "d"].iter().map(|id| todo(id, TodoStatus::Queued, 0)).collect();
+        todos[3].depends_on = vec![todos[2].todo_id.clone()];
+        (todos[1].effort, todos[2].effort) = (6, 1);
+        let chain = |todos: &[Todo]| -> Vec<String> {
+            longest_chain(todos).iter().map(|todo| todo.title.clone()).collect()
+        };
+        assert_eq!(named(&todos), ["b", "c", "a", "d"], "c and d take 1 and the average, 3");
+        assert_eq!(chain(&todos), ["b"]);
+        // What was said to take 1 took 10 s, and what nobody spoke of took 100 s: so does the rest of that.
+        let spans = |seconds: i64| {
+            vec![WorkSpan {
+                from: Timestamp::from_millis(0),
+                to: Timestamp::from_millis(seconds * 1_000),
+                kind: crate::domain::work_span::WorkKind::Building,
+            }]
+        };
+        let mut done = todo("e", TodoStatus::Committed, 0);
+        (done.effort, done.spans) = (1, spans(10));
+        let mut other = todo("f", TodoStatus::Committed, 0);
+        other.spans = spans(100);
+        todos.extend([done, other]);
+        assert_eq!(named(&todos)[..3], ["c", "b", "a"]);
+        assert_eq!(chain(&todos), ["c", "d"]);
     }
 
     #[test]

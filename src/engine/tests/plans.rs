@@ -120,6 +120,17 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     // The planner proposed other criteria, ranks and no dependencies: what the person wrote stands.
     let said = format!("`{}` is there", running.item_id);
     assert_eq!((held.acceptance_criteria.clone(), held.priority_rank > 0), (vec![said], true));
+    // Another estimate is told to what waits, and begins nothing anew.
+    for item in &mut letters.items {
+        item.effort = 3;
+    }
+    import(&mut world, &letters, Some(&letters.digest()));
+    let of_plan = |world: &World| -> Vec<(bool, u32)> {
+        let all = world.state.backlog.values().filter(|item| item.plan.is_some());
+        all.map(|item| (item.backlog_id == id, item.effort)).collect()
+    };
+    let efforts = of_plan(&world);
+    assert_eq!((efforts.len(), efforts.contains(&(true, 0))), (2, true), "{efforts:?}");
     for item in &mut letters.items {
         item.criteria.push("and more".to_owned());
     }

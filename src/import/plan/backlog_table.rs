@@ -78,6 +78,7 @@ fn row(reader: &mut Reader, cells: &[String], line: u32) {
     reader.scope(description);
     if !names(estimate).is_empty() {
         reader.scope(&format!("Estimate: {estimate}"));
+        reader.effort(estimate, line);
     }
     for criterion in criteria.split(';').filter(|text| !names(text).is_empty()) {
         reader.criterion(criterion, 0, line);

@@ -97,7 +97,7 @@ fn directive(text: &str) -> Option<(String, &str)> {
 }
 
 fn is_known(name: &str) -> bool {
-    const KNOWN: [&str; 18] = [
+    const KNOWN: [&str; 20] = [
         "roles",
         "role",
         "objective",
@@ -107,6 +107,8 @@ fn is_known(name: &str) -> bool {
         "definition_of_done",
         "acceptance_criteria",
         "priority",
+        "estimate",
+        "effort",
         "files",
         "paths",
         "allowed_paths",
@@ -132,6 +134,7 @@ fn directed(reader: &mut Reader, name: &str, rest: &str, line: u32) -> Field {
             return Field::Criteria;
         }
         "priority" => reader.rank(rest, line),
+        "estimate" | "effort" => reader.effort(rest, line),
         "files" | "paths" | "allowed_paths" => reader.allowed(names(rest), line),
         "excluded_paths" => reader.excluded(names(rest)),
         "roles" | "role" | "working_dir" | "pipeline" | "capabilities" | "skills" | "lifecycle" => {
@@ -141,8 +144,7 @@ fn directed(reader: &mut Reader, name: &str, rest: &str, line: u32) -> Field {
             return Field::Unused;
         }
         _ => {
-            let known =
-                "Objective, depends_on, Priority, Files, Acceptance Criteria, Definition of Done";
+            let known = "Objective, depends_on, Priority, Estimate, Files, Acceptance Criteria, Definition of Done";
             let message = format!("the directive `{name}` is not known");
             reader.warn(
                 line,

@@ -128,7 +128,7 @@ fn story(reader: &mut Reader, text: &str, line: u32, counted: &mut u32) {
 }
 
 fn is_label(label: &str) -> bool {
-    known(label).is_some() || label == "priority"
+    known(label).is_some() || matches!(label, "priority" | "estimate" | "effort")
 }
 
 fn known(label: &str) -> Option<Field> {
@@ -147,6 +147,9 @@ fn labelled(reader: &mut Reader, label: &str, rest: &str, all: &str, line: u32) 
     if label == "priority" {
         reader.rank(rest, line);
         return Field::Scope;
+    }
+    if matches!(label, "estimate" | "effort") {
+        reader.effort(rest, line);
     }
     let Some(field) = known(label) else {
         reader.scope(&plain(all));

@@ -7,6 +7,9 @@ use serde::Serialize;
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, Severity};
 
+/// The most half days of an item.
+const MOST_EFFORT: u32 = 1_000;
+
 /// Something that is wrong with a plan, by the line of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineProblem {
@@ -135,6 +138,39 @@ impl Reader {
     pub(super) fn excluded(&mut self, paths: Vec<String>) {
         if let Some((_, item)) = self.last() {
             item.excluded_paths.extend(paths);
+        }
+    }
+
+    /// The work that the last item takes, as people estimate it: days, hours, weeks or points. Words that are no
+    /// estimate say nothing about it.
+    pub(super) fn effort(&mut self, text: &str, line: u32) {
+        let text = text.trim().to_lowercase();
+        let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')));
+        let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+        let Ok(number) = number.parse::<f64>() else { return };
+        if number < 0.0 {
+            let message = format!("the estimate \"{}\" is negative", text.escape_debug());
+            return self.fault(
+                line,
+                message,
+                "write what it takes, such as 4h, 2d, 1w or 3 points",
+            );
+        }
+        let half_days = match unit.trim() {
+            "h" | "hour" | "hours" => number / 4.0,
+            "" | "d" | "day" | "days" => number * 2.0,
+            "w" | "week" | "weeks" => number * 10.0,
+            "p" | "pt" | "pts" | "sp" | "point" | "points" => match number {
+                ..=1.0 => 1.0,
+                ..=3.0 => 2.0,
+                ..=5.0 => 6.0,
+                _ => 10.0,
+            },
+            _ => return,
+        };
+        let whole = (1..MOST_EFFORT).find(|whole| f64::from(*whole) >= half_days);
+        if let Some((_, item)) = self.last() {
+            item.effort = whole.unwrap_or(MOST_EFFORT);
         }
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::lenient;
 use crate::domain::origin::OriginValue;
+use crate::engine::plan::paths::fault;
 use std::str::FromStr;
 
 /// The most entries of one payload.
@@ -11,6 +12,9 @@ pub const MAX_ITEMS: usize = 200;
 
 /// The highest rank.
 const MAX_RANK: i64 = 1_000_000;
+
+/// The most effort.
+const MAX_EFFORT: i64 = 1_000;
 
 /// Characters that are kept of a title, of other texts, and of entries of lists.
 pub(super) const MAX_TITLE: usize = 200;
@@ -78,6 +82,18 @@ pub enum MergeError {
         item: String,
         /// What it names.
         found: String,
+    },
+    /// A glob that leaves the project.
+    #[error(
+        "item {item}: allowed_paths: {path:?} {fault}; paths are relative to the project's root, such as src/**"
+    )]
+    Path {
+        /// Which item.
+        item: String,
+        /// The glob.
+        path: String,
+        /// What is wrong with it.
+        fault: &'static str,
     },
     /// Items that wait for each other.
     #[error("depends_on: these items wait for each other: {}", .path.join(" → "))]
@@ -197,7 +213,21 @@ impl Entry {
     }
 
     pub(super) fn rank(&self) -> Result<Option<u32>, MergeError> {
-        let value = match self.fields.get("priority_rank") {
+        self.number("priority_rank", MAX_RANK, "a whole number from 1 to 1000000, or 0 for none")
+    }
+
+    pub(super) fn effort(&self) -> Result<Option<u32>, MergeError> {
+        self.number("effort", MAX_EFFORT, "a whole number from 1 to 1000, or 0 for none")
+    }
+
+    /// A whole number from 0; none where it is absent, null or blank.
+    fn number(
+        &self,
+        field: &'static str,
+        most: i64,
+        expected: &'static str,
+    ) -> Result<Option<u32>, MergeError> {
+        let value = match self.fields.get(field) {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
             Some(value) => value,
@@ -208,12 +238,21 @@ impl Entry {
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         };
         whole
-            .filter(|rank| (0..=MAX_RANK).contains(rank))
-            .and_then(|rank| u32::try_from(rank).ok())
+            .filter(|number| (0..=most).contains(number))
+            .and_then(|number| u32::try_from(number).ok())
             .map(Some)
-            .ok_or_else(|| {
-                self.wrong("priority_rank", "a whole number from 1 to 1000000, or 0 for none")
-            })
+            .ok_or_else(|| self.wrong(field, expected))
+    }
+
+    /// The globs that an item declares; each stays in the project.
+    pub(super) fn paths(&self) -> Result<Option<Vec<String>>, MergeError> {
+        let paths = self.list("allowed_paths")?;
+        match paths.iter().flatten().find_map(|path| Some((path, fault(path)?))) {
+            Some((path, fault)) => {
+                Err(MergeError::Path { item: self.name.clone(), path: path.clone(), fault })
+            }
+            None => Ok(paths),
+        }
     }
 }
 

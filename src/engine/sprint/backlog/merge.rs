@@ -184,6 +184,8 @@ impl<'a> Work<'a> {
             entry.text("milestone_title", MAX_TITLE)?.map(|t| one_line(&t)),
         );
         set(&mut item.priority_rank, entry.rank()?);
+        set(&mut item.effort, entry.effort()?);
+        set(&mut item.allowed_paths, entry.paths()?);
         set(
             &mut item.acceptance_criteria,
             entry.list("acceptance_criteria")?.filter(|criteria| !criteria.is_empty()),

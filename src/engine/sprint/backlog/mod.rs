@@ -264,6 +264,7 @@ pub fn carry_over(
     next.acceptance_criteria.clone_from(&item.acceptance_criteria);
     next.milestone_title.clone_from(&item.milestone_title);
     next.priority_rank = item.priority_rank;
+    next.effort = item.effort;
     next.depends_on.clone_from(&item.depends_on);
     next.plan.clone_from(&item.plan);
     next.allowed_paths.clone_from(&item.allowed_paths);

@@ -175,6 +175,15 @@ fn refusals_name_item_field_and_value_and_change_nothing() {
         (json!([{"title": "a", "depends_on": ["nobody"]}]), "depends_on: \"nobody\" is neither"),
         (json!([{"title": "a", "depends_on": ["a"]}]), "wait for each other: "),
         (
+            json!([{"title": "a", "allowed_paths": ["src/**", "../b"]}]),
+            "item a: allowed_paths: \"../b\" leaves the project; paths are relative",
+        ),
+        (json!([{"title": "a", "allowed_paths": {"b": 1}}]), "expected a list of texts"),
+        (
+            json!([{"title": "a", "effort": -1}]),
+            "item a: effort: expected a whole number from 1 to",
+        ),
+        (
             json!([{"title": "a", "depends_on": ["b"]}, {"title": "b", "depends_on": [id]},
                 {"backlog_id": id, "depends_on": ["a"]}]),
             "(a) → ",
@@ -186,6 +195,18 @@ fn refusals_name_item_field_and_value_and_change_nothing() {
         assert!(error.contains(words), "{payload}: {error}");
         assert_eq!(store.known, known, "{payload}");
     }
+}
+
+#[test]
+fn paths_and_effort_are_declared_and_stay_until_they_are_declared_otherwise() {
+    let mut store = Store::default();
+    let said = json!([{"title": "a", "allowed_paths": ["src/a/**", "tests/"], "effort": 3}]);
+    let item = store.added(&said);
+    assert_eq!((item.allowed_paths.len(), item.effort), (2, 3));
+    let id = item.backlog_id;
+    store.merge(&json!([{"backlog_id": id, "effort": null, "scope": "more"}])).unwrap();
+    let merged = store.merge(&json!([{"backlog_id": id, "allowed_paths": []}])).unwrap();
+    assert_eq!((merged.items[0].allowed_paths.len(), merged.items[0].effort), (0, 3));
 }
 
 #[test]
