@@ -405,6 +405,7 @@ fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, Tas
         };
         others.push(match of {
             Some(of) => OtherChange {
+                plan: plan_of(team, &of.request_id),
                 request_id: of.request_id.to_string(),
                 author: of.conversation.reply_route.author_name,
                 words: of.body,
@@ -413,6 +414,7 @@ fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, Tas
                 request_id: String::new(),
                 author: commit.author,
                 words: commit.message,
+                plan: String::new(),
             },
         });
     }
@@ -424,6 +426,16 @@ fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, Tas
         others,
         criteria: conflict.criteria.clone(),
     }))
+}
+
+/// What the planner of another request made of it, in the summary of its latest report.
+fn plan_of(team: &Team, id: &RequestId) -> String {
+    let events = store::read_settled_events(team.root(), id).unwrap_or_else(|error| {
+        tracing::warn!(request = %id, %error, "the plan of the other side cannot be read");
+        Vec::new()
+    });
+    let mut reports = upstream(&events, Role::ConflictResolver).into_iter();
+    reports.find(|one| one.role == Role::Planner).map(|one| one.summary).unwrap_or_default()
 }
 
 /// The end of the role's own history file.

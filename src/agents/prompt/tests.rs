@@ -365,7 +365,12 @@ fn nobodys_words_pass_for_ours() {
         paths: vec![text()],
         own: text(),
         branch: text(),
-        others: vec![OtherChange { request_id: String::new(), author: text(), words: text() }],
+        others: vec![OtherChange {
+            request_id: String::new(),
+            author: text(),
+            words: text(),
+            plan: text(),
+        }],
         criteria: vec![text()],
     });
     task.request = said();

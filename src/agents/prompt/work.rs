@@ -68,6 +68,8 @@ pub struct OtherChange {
     pub author: String,
     /// What was asked for, or the commit's message.
     pub words: String,
+    /// What was planned for it, in the planner's summary; blank where nobody planned.
+    pub plan: String,
 }
 
 /// What an earlier conversation of the role about this request leaves to the one that follows it.

@@ -95,7 +95,7 @@ pub fn lengthen(
 }
 
 /// What the runtime itself saw at the state's step: its checks failed, or the branch changed the same places. Who is
-/// to mend it gets it within the budget for that.
+/// to mend it gets it within the budget for that. What comes of a conflict is judged by QA, whatever the route was.
 #[must_use]
 pub fn observed(
     lifecycle: &Lifecycle,
@@ -109,6 +109,13 @@ pub fn observed(
         Observation::Conflict => (StepOutcome::Conflict, ReopenCategory::Implementation),
     };
     next.reopen_category = Some(category);
+    if saw == Observation::Conflict {
+        // What two requests want is judged on every route.
+        let is_verdict = |name: &StepName| {
+            lifecycle.step(*name).is_some_and(|step| step.kind == StepKind::Verdict)
+        };
+        next.route.left_out.retain(|name| !is_verdict(name));
+    }
     let Some(step) = lifecycle.step(state.step) else { return unknown_step(next) };
     match follow(lifecycle, step, next.clone(), outcome) {
         MoveResult::To(next) => entered(next, Vec::new()),

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::world::{OWNER, World, all_steps, candidate, evidence, good, policy, result};
 use crate::domain::actor::{Actor, Author};
+use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict};
@@ -88,6 +89,43 @@ fn each_lane_takes_its_steps_and_no_more_turns() {
         world.message("qwertz");
         assert_eq!(roles_of(&mut world, said(intent, 90, size)), roles, "{intent} {size}");
         assert_eq!(world.landed(), 1);
+    }
+}
+
+#[test]
+fn what_comes_of_a_conflict_is_judged_by_qa_on_every_route() {
+    use Role::{Architect, ConflictResolver, Developer, Planner, Qa};
+    for (lane, wanted) in [
+        (Lane::Fast, &[Developer, ConflictResolver, Qa][..]),
+        (Lane::Quick, &[Developer, Architect, ConflictResolver, Qa]),
+        (Lane::Standard, &[Planner, Developer, Architect, Qa, ConflictResolver, Qa]),
+    ] {
+        let mut world = World::new(with_routes());
+        let id = ask(&mut world, Some(lane));
+        let (mut roles, mut moved) = (Vec::new(), false);
+        while let Some(todo) = world.todo().first().cloned() {
+            let Todo::Effect(effect) = &todo else {
+                if let Todo::Run(envelope) = &todo {
+                    roles.push(world.state.envelopes[envelope].target_role);
+                }
+                world.do_well(&todo);
+                continue;
+            };
+            let head = "h1".to_owned();
+            let kind = world.state.effects[effect].kind.clone();
+            if matches!(kind, EffectKind::Merge { .. }) && !moved {
+                moved = true;
+                world.effect(effect, EffectOutcome::BranchMoved { head });
+            } else if let EffectKind::Rebase { commit, .. } = kind {
+                let paths = vec!["a.py".to_owned()];
+                let conflict = Conflict { head, commit, paths, ..Conflict::default() };
+                world.effect(effect, EffectOutcome::Conflict(conflict));
+            } else {
+                world.do_well(&todo);
+            }
+        }
+        assert_eq!(roles, wanted, "{lane}");
+        assert_eq!(world.request(&id).status, RequestStatus::Committed, "{lane}");
     }
 }
 

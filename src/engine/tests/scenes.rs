@@ -336,7 +336,7 @@ fn finish_with_conflicts(world: &mut World, mut conflicts: usize) {
 }
 
 #[test]
-fn a_conflict_goes_to_the_developer_on_the_new_head_and_is_proven_there() {
+fn a_conflict_is_solved_on_the_new_head_and_proven_there() {
     let mut world = World::new(policy());
     let id = world.message("do it");
     finish_with_conflicts(&mut world, 1);
