@@ -151,6 +151,20 @@ pub enum GitError {
         /// What is missing.
         paths: Vec<String>,
     },
+    /// What a change holds cannot be read from the repository.
+    #[error(
+        "the object {object} cannot be read, which is {path} of {commit} ({reason}); `git fsck` tells what is damaged, bring it back from a clone and try again"
+    )]
+    Damaged {
+        /// The commit.
+        commit: String,
+        /// The file.
+        path: String,
+        /// The object.
+        object: String,
+        /// What git says.
+        reason: String,
+    },
     /// A change that was put onto another base would do there what it did not do before.
     #[error("on its new base {commit} would also change what it did not change before: {}; nothing was moved; look at both", paths.join(", "))]
     Foreign {

@@ -59,7 +59,7 @@ struct Checkout {
 /// Computes the fast-forward that brings candidates to the branch, each of which stands on the one before it.
 ///
 /// # Errors
-/// Where a commit is missing, does not stand directly on what is before it, or undoes what one before it does in a file
+/// Where a commit or what it writes cannot be read, where it does not stand directly on what is before it, or undoes what one before it does in a file
 /// that it does not say that it writes.
 pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<PlannedMerge> {
     let repository = project.repository()?;
@@ -78,6 +78,7 @@ pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<Planned
         range = Some((old, new));
     }
     let (old, new) = range.ok_or(GitError::NothingToMerge)?;
+    whole(&repository, candidates)?;
     undone(&repository, candidates)?;
     Ok(PlannedMerge { branch: project.branch_ref(), old, new })
 }
@@ -101,6 +102,26 @@ pub fn verify_landed(project: &Project, candidates: &[Candidate]) -> Result<()> 
         }
     }
     undone(&repository, candidates)
+}
+
+/// Looks that what candidates write can be read.
+fn whole(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
+    for candidate in candidates {
+        let tree = repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?.tree()?;
+        for path in candidate.paths.iter().map(|changed| &changed.path) {
+            let Ok(entry) = tree.get_path(Path::new(path)) else { continue };
+            if entry.kind() != Some(ObjectType::Blob) {
+                continue;
+            }
+            repository.find_blob(entry.id()).map_err(|error| GitError::Damaged {
+                commit: candidate.commit.clone(),
+                path: path.clone(),
+                object: entry.id().to_string(),
+                reason: error.message().to_owned(),
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Looks that each candidate's files are at the last commit what they are at its own, but for those that a later

@@ -9,9 +9,7 @@ use git2::{FileMode, Oid, Repository, Tree};
 use super::commit::move_team_branch;
 use super::project::tip;
 use super::worktree::lost_ref;
-use super::{
-    CommitId, GitError, Project, Result, Worktree, conflict, content, diff, merge, refs, sign,
-};
+use super::{CommitId, GitError, Project, Result, conflict, content, diff, merge, refs, sign};
 use crate::domain::config::Signing;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
@@ -24,7 +22,8 @@ const PLACE_LINES: usize = 20;
 /// What came of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rebased {
-    /// The same change as a commit on the new base; its checks must run again.
+    /// The same change as a commit on the new base; its checks must run again. The files of the worktree follow when
+    /// somebody opens it.
     Moved(Candidate),
     /// The new base already has all of it. The worktree stands at the new base.
     NothingLeft,
@@ -39,36 +38,38 @@ pub enum Rebased {
 /// Puts the candidate onto `new_base` by a three-way merge of trees. Where that does not work out, neither side is
 /// chosen here: the same commit is made with the conflicts marked in it, which is no candidate.
 /// Message, author and dates stay, so the result's id is determined by the arguments and repeating this
-/// after a crash gives the same commit. Content of the worktree that is neither the old nor the new
-/// candidate's is kept under `refs/teams/lost/<request>-rebase`.
+/// after a crash gives the same commit. Content of the request's worktree under `root` that is neither the old nor the
+/// new candidate's is kept under `refs/teams/lost/<request>-rebase` when the files follow.
 pub fn rebase(
-    worktree: &mut Worktree,
+    project: &Project,
+    place: (&RequestId, &Path),
     candidate: &Candidate,
     new_base: CommitId,
 ) -> Result<Rebased> {
-    put(worktree, candidate, new_base, false)
+    put(project, place, candidate, new_base, false)
 }
 
-/// The same onto a commit that is not on the branch yet, and without files: those of the request's worktree under `root`
-/// follow when somebody opens it. Nobody has to solve anything yet.
+/// The same onto a commit that is not on the branch yet. Nobody has to solve anything yet.
 pub fn compose(
     project: &Project,
-    (request, root): (&RequestId, &Path),
+    place: (&RequestId, &Path),
     candidate: &Candidate,
     onto: CommitId,
 ) -> Result<Rebased> {
-    put(&mut project.worktree_to_compose(request, root)?, candidate, onto, true)
+    put(project, place, candidate, onto, true)
 }
 
 fn put(
-    worktree: &mut Worktree,
+    project: &Project,
+    (request, root): (&RequestId, &Path),
     candidate: &Candidate,
     new_base: CommitId,
     onto_candidate: bool,
 ) -> Result<Rebased> {
     let (old_base, old): (CommitId, CommitId) =
         (candidate.base.parse()?, candidate.commit.parse()?);
-    let repository = worktree.project().repository()?;
+    let mut worktree = project.worktree_to_compose(request, root)?;
+    let repository = project.repository()?;
     let commit = repository.find_commit(old.0)?;
     let base_tree = repository.find_commit(old_base.0)?.tree()?;
     let onto = repository.find_commit(new_base.0)?;
@@ -80,14 +81,14 @@ fn put(
         tree
     } else {
         let mut merged = repository.merge_trees(&base_tree, &onto_tree, &commit.tree()?, None)?;
-        let (branch, request) = (worktree.project().branch(), worktree.request());
+        let branch = project.branch();
         let marked = conflict::mark(&repository, &merged, &onto_tree, branch, request)?;
         if marked.is_some() && onto_candidate {
             return Ok(Rebased::Clash);
         }
         if let Some(marked) = marked {
             (merged, paths) = marked;
-            keep(worktree, &repository, old.0)?;
+            keep(project, &repository, old.0)?;
         }
         repository.find_tree(merged.write_tree_to(&repository)?)?
     };
@@ -97,8 +98,7 @@ fn put(
     }
     let nothing_left = tree.id() == onto_tree.id();
     let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
-    let is_whole =
-        || Ok::<_, GitError>(!meets || comes_back(worktree.project(), &repository, trees)?);
+    let is_whole = || Ok::<_, GitError>(!meets || comes_back(project, &repository, trees)?);
     if onto_candidate && (nothing_left || !is_whole()?) {
         return Ok(Rebased::Clash);
     }
@@ -112,7 +112,7 @@ fn put(
                 repository.commit(None, &author, &committer, &message, &tree, &[&onto])?
             }
             signing @ (Signing::Ssh | Signing::Gpg) => sign::commit(
-                worktree.project(),
+                project,
                 signing,
                 (&author, &committer),
                 &message,
@@ -120,10 +120,11 @@ fn put(
             )?,
         }
     };
-    move_team_branch(worktree, &repository, moved, Some(old))?;
-    if onto_candidate {
+    move_team_branch(&worktree, &repository, moved, Some(old))?;
+    if paths.is_empty() && !nothing_left {
         worktree.follow_later(old, CommitId(moved))?;
     } else {
+        let mut worktree = project.worktree(request, root)?;
         let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
         worktree.bring_files(&repository, commit.tree_id(), tree.id(), at)?;
         worktree.rebase_onto(new_base)?;
@@ -228,9 +229,9 @@ fn only_own(candidate: &Candidate, changed: &[ChangedPath], base: &Tree<'_>) -> 
 }
 
 /// Keeps a commit reachable that no branch names any more.
-fn keep(worktree: &Worktree, repository: &Repository, commit: Oid) -> Result<()> {
+fn keep(project: &Project, repository: &Repository, commit: Oid) -> Result<()> {
     let name = lost_ref(&commit.to_string())?;
     let before = tip(repository, &name)?;
-    refs::set(worktree.project(), repository, &name, before, commit, "teams: conflict")?;
+    refs::set(project, repository, &name, before, commit, "teams: conflict")?;
     Ok(())
 }

@@ -384,8 +384,8 @@ async fn rebase(
     let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
     let rebased = tasks::blocking(move || {
         let Some(onto) = onto else {
-            let (mut worktree, head) = (project.worktree(&id, &root)?, project.head()?);
-            return Ok((head, git::rebase::rebase(&mut worktree, &candidate, head)?));
+            let head = project.head()?;
+            return Ok((head, git::rebase::rebase(&project, (&id, &root), &candidate, head)?));
         };
         Ok::<_, GitError>((onto, git::rebase::compose(&project, (&id, &root), &candidate, onto)?))
     })

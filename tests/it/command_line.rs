@@ -28,7 +28,7 @@ async fn up(plan: Plan) -> House {
 }
 
 /// `teams` in the workspace of the house, with what it says to be read line by line.
-fn begun(house: &House, arguments: &[&str]) -> Child {
+pub(crate) fn begun(house: &House, arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_teams"))
         .args(arguments)
         .arg("--workspace-root")

@@ -326,14 +326,15 @@ fn no_program_of_the_project_is_run() {
         std::fs::write(&config, format!("{text}{header}\n\t{name} = {value}\n")).unwrap();
     }
     let sprung = || repo.path.join("SPRUNG").exists();
-    let mut worktree = repo.worktree();
+    let worktree = repo.worktree();
     put(&worktree.path().join("src/app.py"), "print(5)\n");
     let candidate = repo.commit(&worktree);
     let project = repo.project();
     project.checkout(candidate.commit.parse().unwrap(), &repo.root.join("x")).unwrap();
     teams::git::diff::diff_excerpt(&project, &candidate, 100).unwrap();
     let base = worktree.base();
-    teams::git::rebase::rebase(&mut worktree, &candidate, base).unwrap();
+    teams::git::rebase::rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, base)
+        .unwrap();
     let plan = teams::git::merge::plan_merge(&project, std::slice::from_ref(&candidate)).unwrap();
     teams::git::merge::apply_merge(&project, &plan).unwrap();
     assert_eq!(repo.read("src/app.py"), "print(5)\n");

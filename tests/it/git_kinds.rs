@@ -227,7 +227,7 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     if !signs(&repo) {
         return;
     }
-    let mut worktree = repo.worktree();
+    let worktree = repo.worktree();
     put(&worktree.path().join("new.txt"), "x\n");
     let rules = CommitRules { sign: Signing::Ssh, ..CommitRules::default() };
     let trailers = vec!["Reviewed-by: Nobody <n@example.org>".to_owned()];
@@ -246,7 +246,9 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
     let head = repo.project().head().unwrap();
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+    let Rebased::Moved(moved) =
+        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap()
+    else {
         panic!("a conflict");
     };
     repo.git(&["verify-commit", &moved.commit]);

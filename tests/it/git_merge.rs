@@ -292,16 +292,21 @@ fn a_branch_checked_out_in_a_linked_worktree_moves_there() {
 #[test]
 fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     let repo = Repo::new();
-    let (mut worktree, candidate) = candidate(&repo);
+    let (worktree, candidate) = candidate(&repo);
     repo.write("other.txt", "x\n");
     repo.git(&["add", "other.txt"]);
     repo.git(&["commit", "-qm", "a person's"]);
     let head = repo.project().head().unwrap();
     put(&worktree.path().join("late.txt"), "written after the commit\n");
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+    let Rebased::Moved(moved) =
+        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap()
+    else {
         panic!("not moved");
     };
-    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::Moved(moved.clone()));
+    assert_eq!(
+        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap(),
+        Rebased::Moved(moved.clone())
+    );
     assert_eq!(moved.base, head.to_string());
     assert_eq!((&moved.paths, &moved.subject), (&candidate.paths, &candidate.subject));
     assert_eq!(repo.worktree().base(), head);
@@ -323,7 +328,9 @@ fn side_by_side(repo: &Repo) -> (Worktree, Worktree, RequestId) {
 /// A person's commit that does not fit the candidate's, and the conflict that comes of it.
 fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conflict {
     let head = repo.project().head().unwrap();
-    let Rebased::Conflict(conflict) = rebase(worktree, candidate, head).unwrap() else {
+    let Rebased::Conflict(conflict) =
+        rebase(&repo.project(), (worktree.request(), &repo.root), candidate, head).unwrap()
+    else {
         panic!("no conflict");
     };
     assert_eq!(conflict.head, head.to_string());
@@ -458,13 +465,16 @@ fn lines_that_only_read_like_marks_are_none() {
 #[test]
 fn what_the_branch_has_already_is_left_out() {
     let repo = Repo::new();
-    let (mut worktree, candidate) = candidate(&repo);
+    let (worktree, candidate) = candidate(&repo);
     // The person has done the very same already.
     repo.git(&["merge", "-q", "--squash", &candidate.commit]);
     repo.git(&["commit", "-qm", "took it over"]);
     let head = repo.project().head().unwrap();
-    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::NothingLeft);
-    assert_eq!(worktree.base(), head);
+    assert_eq!(
+        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap(),
+        Rebased::NothingLeft
+    );
+    assert_eq!(repo.worktree().base(), head);
 }
 
 #[test]
@@ -582,13 +592,15 @@ fn a_change_follows_a_file_that_the_branch_has_renamed() {
     let long: String = (0..40).map(|line| format!("line {line}\n")).collect();
     repo.write("src/app.py", &long);
     repo.git(&["commit", "-qam", "long"]);
-    let mut worktree = repo.worktree();
+    let worktree = repo.worktree();
     put(&worktree.path().join("src/app.py"), &long.replace("line 7\n", "line seven\n"));
     let candidate = repo.commit(&worktree);
     repo.git(&["mv", "src/app.py", "src/main.py"]);
     repo.git(&["commit", "-qm", "renamed by hand"]);
     let head = repo.project().head().unwrap();
-    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+    let Rebased::Moved(moved) =
+        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap()
+    else {
         panic!("not moved");
     };
     assert_eq!(moved.paths.len(), 1);
@@ -620,8 +632,10 @@ fn what_two_changes_both_do_is_not_composed_and_not_lost() {
     let third = repo.commit(&third).commit.parse().unwrap();
     let composed = compose(&project, (&other, &repo.root), &own, third).unwrap();
     let Rebased::Moved(own) = composed else { panic!("{composed:?}") };
-    let mut second = project.worktree(&other, &repo.root).unwrap();
-    let Rebased::Moved(moved) = rebase(&mut second, &own, onto).unwrap() else {
+    let second = project.worktree(&other, &repo.root).unwrap();
+    let Rebased::Moved(moved) =
+        rebase(&repo.project(), (second.request(), &repo.root), &own, onto).unwrap()
+    else {
         panic!("not moved");
     };
     assert_eq!(moved.paths.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["pkg/b.py"]);

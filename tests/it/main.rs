@@ -102,5 +102,6 @@ mod team_surface;
 mod team_tools;
 mod team_train;
 mod team_transport;
+mod team_two_agents;
 mod team_worktrees;
 mod tidy;

@@ -53,7 +53,7 @@ async fn each_fault_is_told_with_its_line_and_what_to_do() {
         ),
         (
             "backlog-faults.md",
-            "3: the priority \"soon\"\n3: T-1 has no criterion\n3: T-1 depends on T-9\n3: T-1: the path\n4: \"T 2\" is no \
+            "3: the priority \"soon\"\n3: the estimate \"-1d\" is negative\n3: T-1 has no criterion\n3: T-1 depends on T-9\n3: T-1: the path\n4: \"T 2\" is no \
              id\n5: 4 cells, where a row has 9\n7: these are not the columns",
         ),
         (

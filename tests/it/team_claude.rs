@@ -15,7 +15,7 @@ const LOUDER: &str = "if [ \"$shout\" = yes ]; then
 fi";
 
 /// How often the model has called a tool since it was given its step.
-fn tools_used(messages: &Value) -> usize {
+pub(crate) fn tools_used(messages: &Value) -> usize {
     let all = messages.as_array().unwrap().iter().rev();
     let own = all.take_while(|message| !message.to_string().contains("# Your step: "));
     own.flat_map(|message| message["content"].as_array().into_iter().flatten())

@@ -39,7 +39,7 @@ const PATCH: &str = "*** Begin Patch
 ";
 
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-fn codex() -> Option<PathBuf> {
+pub(crate) fn codex() -> Option<PathBuf> {
     match CodexSettings::default().program() {
         Ok(path) => Some(path),
         Err(error) => {

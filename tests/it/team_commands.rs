@@ -36,7 +36,7 @@ fn text(name: &str, value: &str) -> Value {
 }
 
 /// What only this person was told.
-async fn told(house: &House, who: &str, part: &str) {
+pub(crate) async fn told(house: &House, who: &str, part: &str) {
     house
         .until(part, async |house: &House| {
             let told = house.told(who);

@@ -110,13 +110,16 @@ async fn what_qa_leaves_to_a_person_waits_for_one() {
 
 #[tokio::test]
 async fn an_item_that_leaves_its_paths_is_asked_about() {
-    let mut house = House::built(Plan::default()).await;
+    let sprint = "wip_limit: 3".to_owned();
+    let mut house = House::built(Plan { sprint, ..Plan::default() }).await;
     let plan = format!(
         "# Greeting\n\n## EPIC-001: Greet in the morning\nObjective: {EDIT}\nFiles: docs/**\n\
          #### Acceptance Criteria\n- [ ] it says good morning\n\n\
          ## EPIC-002: Greet in the evening\nObjective: in greet.sh replace \"good morning\" with \"good \
          evening\"\nFiles: greet.sh\ndepends_on: [EPIC-001]\n\
-         #### Acceptance Criteria\n- [ ] it says good evening\n"
+         #### Acceptance Criteria\n- [ ] it says good evening\n\n\
+         ## EPIC-003: Say when\nObjective: create docs/hours.md with \"9 to 5\"\nFiles: docs/hours.md\n\
+         #### Acceptance Criteria\n- [ ] it says when\n"
     );
     let file = house.beside("greeting.md");
     std::fs::write(&file, plan).unwrap();
@@ -135,6 +138,8 @@ async fn an_item_that_leaves_its_paths_is_asked_about() {
             "EPIC-002",
             "Greet in the evening begins when this is on the branch: Greet in the morning (in work)",
         ),
+        // The first one says that it changes all below docs/.
+        ("EPIC-003", "Greet in the morning"),
         (gate.gate_id.as_str(), "waits for a person with the right to approve since "),
         (sprint.as_str(), "At work: `Greet in the morning`"),
     ] {
@@ -145,6 +150,7 @@ async fn an_item_that_leaves_its_paths_is_asked_about() {
     for line in [
         "- Greet in the morning · waits for your decision",
         "- Greet in the evening · after Greet in the morning",
+        "- Say when · after Greet in the morning, which changes the same paths",
         "Longest chain: Greet in the morning → Greet in the evening",
     ] {
         assert!(code == 0 && out.contains(line), "{out}{err}");
@@ -156,7 +162,8 @@ async fn an_item_that_leaves_its_paths_is_asked_about() {
     house
         .until("the end", async |house| {
             let state = house.state()?;
-            let done = house.on_branch("greet.sh") == "echo good evening\n";
+            let done =
+                house.on_branch("greet.sh") == "echo good evening\n" && house.commits().len() == 3;
             (done && state.scheduler.active_sprint_id.is_none()).then_some(())
         })
         .await;

@@ -13,10 +13,13 @@ use teams::domain::state::State;
 use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
 use teams::platform::plug::{PLUG_VARIABLE, Point};
 
-use crate::git_repo::git_in;
+use crate::command_line::begun;
+use crate::git_repo::{git_in, set_mode};
 use crate::support::fifo;
 use crate::support::house::{House, Plan, words};
+use crate::team_commands::told;
 use crate::team_sprint::{sprint_that, start};
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 const CARS: usize = 4;
 
@@ -47,10 +50,9 @@ impl Gate {
     }
 
     /// From now on nothing waits, as long as what this returns is held.
-    async fn open(&self) -> File {
-        let path = self.path.clone();
-        let open = move || File::options().read(true).write(true).open(path).unwrap();
-        tokio::task::spawn_blocking(open).await.unwrap()
+    fn open(&self) -> File {
+        // Both ends are its own: it waits for nobody.
+        File::options().read(true).write(true).open(&self.path).unwrap()
     }
 }
 
@@ -101,11 +103,21 @@ async fn cars_are_proven_side_by_side_and_composed_anew_when_a_person_commits() 
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: each}")).await;
     let asked = ready(&house, CARS - 1).await;
+    // The board says it in the terminal, to the asker in Discord, and whenever it changes to whoever watches.
+    let queue = queued(&house);
+    let (first, last) = (note(&queue[0]), note(&queue[2]));
     let (code, board, _) = house.teams(&["board"]).await;
-    assert_eq!(code, 0, "{board}");
-    assert!(board.contains("note"), "{board}");
+    assert!(code == 0 && board.contains(&first) && board.contains(&last), "{board}");
+    let slash = serde_json::json!({"channel": "general", "command": "board", "locale": "en-US"});
+    house.owner.ok("POST", "/_local/slash", slash).await;
+    told(&house, "owner", &last).await;
+    let mut watched = begun(&house, &["board", "--watch"]);
+    let mut lines = BufReader::new(watched.stdout.take().unwrap()).lines();
+    while !lines.next_line().await.unwrap().unwrap().contains(&last) {}
     house.commit_by_hand("hand.md", "by hand\n", "By hand");
-    let _open = gate.open().await;
+    let _open = gate.open();
+    while !lines.next_line().await.unwrap().unwrap().contains("no sprint yet") {}
+    drop(watched);
     for request in all_ended(&house, &asked).await {
         assert_eq!(request.status, RequestStatus::Committed);
         // The commit that was proven is the one that landed.
@@ -127,7 +139,7 @@ async fn of_two_cars_that_are_red_only_together_the_later_one_goes_back() {
     let rule = "test ! -e note1.md || test ! -e note3.md";
     let house = House::open(gate.plan(rule, "{prove: each, batch: 4}")).await;
     let asked = ready(&house, CARS - 1).await;
-    let _open = gate.open().await;
+    let _open = gate.open();
     let all = all_ended(&house, &asked).await;
     let landed = |it: &&Request| it.status == RequestStatus::Committed;
     assert_eq!(all.iter().filter(landed).count(), CARS - 1, "{all:#?}");
@@ -144,7 +156,7 @@ async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what()
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: tip}")).await;
     let asked = ready(&house, 1).await;
-    let _open = gate.open().await;
+    let _open = gate.open();
     let all = all_ended(&house, &asked).await;
     assert!(all.iter().all(|it| it.status == RequestStatus::Committed), "{all:#?}");
     let tips: Vec<&String> = all.iter().filter_map(|it| it.outcome.commit_sha.as_ref()).collect();
@@ -171,7 +183,7 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
         let gate = Gate::new();
         let mut house = House::open(gate.plan("true", train)).await;
         let asked = ready(&house, if train.contains("each") { CARS - 1 } else { 1 }).await;
-        let _open = gate.open().await;
+        let _open = gate.open();
         house.stop().await;
         let (mut killed, mut hands) = (0, 0);
         loop {
@@ -229,7 +241,7 @@ async fn a_branch_that_is_gone_is_named_and_nothing_is_lost() {
     let tip = git_in(&house.project(), &["rev-parse", "main"]);
     git_in(&house.project(), &["checkout", "-q", "--detach"]);
     git_in(&house.project(), &["branch", "-qD", "main"]);
-    let _open = gate.open().await;
+    let _open = gate.open();
     let stopped = all_ended(&house, &asked).await;
     let stopped: Vec<&Request> =
         stopped.iter().filter(|it| it.status == RequestStatus::Blocked).collect();
@@ -299,5 +311,147 @@ async fn ten_todos_of_which_each_two_change_one_file_all_land() {
     let last = house.on_branch("part4.md");
     assert!(last.starts_with("line 0 of 8\n") || last.starts_with("line 0 of 9\n"), "{last}");
     assert_eq!(house.commits().len(), 11);
+    house.close().await;
+}
+
+/// The requests in the queue to the branch, the first one first.
+fn queued(house: &House) -> Vec<Request> {
+    let all = house.state().unwrap().requests.into_values();
+    let mut queue: Vec<Request> =
+        all.filter(|it| it.work.landing_since.is_some()).map(|it| (*it).clone()).collect();
+    queue.sort_by_key(|request| request.work.landing_since);
+    queue
+}
+
+/// The file that the request makes.
+fn note(request: &Request) -> String {
+    let names = (0..CARS).map(|number| format!("note{number}.md"));
+    names.into_iter().find(|name| request.body.contains(name.as_str())).unwrap()
+}
+
+/// All that were asked for have ended, and all but one are committed: that one.
+async fn all_but_one(house: &House, asked: &[String]) -> Request {
+    let mut all = all_ended(house, asked).await;
+    all.retain(|it| it.status != RequestStatus::Committed);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    all.remove(0)
+}
+
+async fn retried(house: &House, request: &Request, asked: &[String]) {
+    let id = request.request_id.as_str();
+    let (code, _, error) = house.teams(&["request", "retry", id]).await;
+    assert_eq!(code, 0, "{error}");
+    for one in asked {
+        house.becomes(one, RequestStatus::Committed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_amended_branch_and_a_file_in_the_way_stop_nothing_else() {
+    let gate = Gate::new();
+    let house = House::open(gate.plan("true", "{prove: each}")).await;
+    let asked = ready(&house, CARS - 1).await;
+    let project = house.project();
+    let subject = format!("By hand: {}", house.commits()[0]);
+    git_in(&project, &["commit", "-q", "--amend", "-m", &subject]);
+    let victim = queued(&house).remove(1);
+    let mine = project.join(note(&victim));
+    std::fs::write(&mine, "mine\n").unwrap();
+    let _open = gate.open();
+    let stopped = all_but_one(&house, &asked).await;
+    assert_eq!(stopped.request_id, victim.request_id);
+    let blocked = stopped.blocked.as_ref().unwrap();
+    assert_eq!(
+        (blocked.code.word(), blocked.detail.as_str()),
+        ("person_edits", note(&victim).as_str())
+    );
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
+    std::fs::remove_file(&mine).unwrap();
+    retried(&house, &stopped, &asked).await;
+    let commits = house.commits();
+    assert_eq!(commits.len(), CARS);
+    assert_eq!(commits.last(), Some(&subject));
+    assert_eq!(git_in(&project, &["status", "--porcelain"]), "");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_is_reset_while_another_is_checked_out_is_followed() {
+    let gate = Gate::new();
+    let mut house = House::open(gate.plan("true", "{prove: tip}")).await;
+    let asked = ready(&house, 1).await;
+    let project = house.project();
+    git_in(&project, &["checkout", "-q", "-b", "side"]);
+    house.commit_by_hand("side.md", "aside\n", "Aside");
+    std::fs::write(project.join("greet.sh"), "echo not yet\n").unwrap();
+    let before = git_in(&project, &["rev-parse", "HEAD"]);
+    // What has landed is taken from the branch again.
+    git_in(&project, &["branch", "-q", "-f", "main", "main~1"]);
+    let _open = gate.open();
+    for one in &asked {
+        house.becomes(one, RequestStatus::Committed).await;
+    }
+    assert_eq!(house.commits().len(), CARS - 1, "what a person took away stays away");
+    assert_eq!(git_in(&project, &["rev-parse", "HEAD"]), before);
+    assert_eq!(git_in(&project, &["status", "--porcelain"]).trim(), "M greet.sh");
+    house.stop().await;
+}
+
+/// Where two of the notes are there, the checks wait for ever: the later of the two is told to a person.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_never_ends_stops_one_change_and_no_other() {
+    let gate = Gate::new();
+    let rule = "if [ -e note1.md ] && [ -e note2.md ]; then sleep 1000; fi";
+    let plan = gate.plan(rule, "{prove: each}");
+    let checks = plan.checks.replace("read:", "timeout_seconds: 10, read:");
+    let _open = gate.open();
+    let house = House::open(Plan { checks, ..plan }).await;
+    let mut asked = Vec::new();
+    for number in 0..CARS {
+        asked.push(house.ask(&format!("create note{number}.md with \"note {number}\"")).await);
+        house
+            .request(asked.last().unwrap(), "the developer is at work", |request| {
+                request.work.active_run.is_some()
+                    && request.route.current_role == Some(Role::Developer)
+            })
+            .await;
+    }
+    for one in &asked {
+        house.say(one, "go on").await;
+    }
+    let stopped = all_but_one(&house, &asked).await;
+    let blocked = stopped.blocked.as_ref().unwrap();
+    assert_eq!(blocked.code.word(), "checks_inconclusive", "{}", blocked.detail);
+    assert!(blocked.detail.starts_with("notes (time limit)"), "{}", blocked.detail);
+    assert!(["note1.md", "note2.md"].contains(&note(&stopped).as_str()), "{}", stopped.body);
+    assert_eq!(house.commits().len(), CARS - 1);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_object_stops_the_change_that_needs_it_and_no_other() {
+    let gate = Gate::new();
+    let house = House::open(gate.plan("true", "{prove: each}")).await;
+    let asked = ready(&house, CARS - 1).await;
+    let project = house.project();
+    let victim = queued(&house).remove(1);
+    let commit = &victim.work.candidate.as_ref().unwrap().commit;
+    let blob = git_in(&project, &["rev-parse", &format!("{commit}:{}", note(&victim))]);
+    let (folder, name) = blob.trim().split_at(2);
+    let object = project.join(".git/objects").join(folder).join(name);
+    let whole = std::fs::read(&object).unwrap();
+    set_mode(&object, 0o644);
+    std::fs::write(&object, "no object\n").unwrap();
+    let _open = gate.open();
+    let stopped = all_but_one(&house, &asked).await;
+    assert_eq!(stopped.request_id, victim.request_id);
+    let blocked = stopped.blocked.as_ref().unwrap();
+    assert_eq!(blocked.code.word(), "commit_failed");
+    let named = format!("the object {} cannot be read, which is {} of", blob.trim(), note(&victim));
+    assert!(blocked.detail.starts_with(&named), "{}", blocked.detail);
+    assert_eq!(house.commits().len(), CARS - 1);
+    std::fs::write(&object, whole).unwrap();
+    retried(&house, &stopped, &asked).await;
+    git_in(&project, &["fsck", "--strict"]);
     house.close().await;
 }

@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 
 use super::histories::Dice;
-use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy};
+use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press};
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, Proving};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, CheckVerdict};
+use crate::domain::gate::Stance;
 use crate::domain::ids::{EffectId, RequestId};
 use crate::domain::incoming::Command;
-use crate::domain::policy::{Policy, Prove, TrainPolicy};
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::outgoing::ButtonAct;
+use crate::domain::policy::{GateTable, Policy, Prove, TrainPolicy};
+use crate::domain::request::{Car, Request, RequestStatus};
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, place, why};
 
@@ -26,6 +28,8 @@ struct Branch {
     rebases: usize,
     /// What each commit was made of: a request's change on another commit.
     made: BTreeMap<String, (RequestId, String)>,
+    /// How often each request was passed by later ones, since it joined the queue.
+    passed: BTreeMap<(RequestId, Timestamp), usize>,
 }
 
 impl Branch {
@@ -56,6 +60,20 @@ impl Branch {
         all
     }
 
+    /// While a change waits in the queue for nothing but its turn, later ones land before it once at most.
+    fn nobody_is_passed_twice(&mut self, world: &World, cars: &[Car]) {
+        let joined = |id: &RequestId| world.state.requests[id].work.landing_since;
+        let last = cars.iter().filter_map(|car| joined(&car.request_id)).max();
+        for (id, request) in &world.state.requests {
+            let Some(since) = request.work.landing_since else { continue };
+            if Some(since) < last && cars.iter().all(|car| car.request_id != *id) {
+                let count = self.passed.entry((id.clone(), since)).or_default();
+                *count += 1;
+                assert_eq!(*count, 1, "{id} is passed again");
+            }
+        }
+    }
+
     /// What comes of composing and proving, where nothing is in the way.
     fn well(&mut self, kind: &EffectKind) -> EffectOutcome {
         let EffectKind::Rebase { request_id, onto, .. } = kind else {
@@ -75,6 +93,7 @@ impl Branch {
             }
             EffectKind::Checks { commit, .. } => {
                 let verdict = match dice.roll(20) {
+                    2 => return EffectOutcome::failed("no room on the disk"),
                     0 => CheckVerdict::Failed,
                     1 => CheckVerdict::CutOff,
                     _ => CheckVerdict::Passed,
@@ -99,9 +118,18 @@ impl Branch {
                     let inner = world.policy.train.prove == Prove::Tip && car.commit != *commit;
                     assert!(proven || inner, "it lands unproven");
                 }
+                match dice.roll(24) {
+                    0 => return EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] },
+                    1 => return EffectOutcome::failed("a file could not be read"),
+                    _ => {}
+                }
+                self.nobody_is_passed_twice(world, &cars);
                 self.head.clone_from(commit);
                 self.landed.extend(cars.into_iter().map(|car| car.commit));
                 EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
+            }
+            EffectKind::Rebase { .. } if dice.roll(24) == 0 => {
+                EffectOutcome::failed("an object is missing")
             }
             EffectKind::Rebase { onto: Some(_), .. } if dice.roll(8) == 0 => EffectOutcome::Clash,
             EffectKind::Rebase { request_id, commit, onto } => {
@@ -160,7 +188,9 @@ fn history(seed: u64) {
     let mut dice = Dice(seed);
     let prove = *dice.pick(&[Prove::Each, Prove::Tip]);
     let train = TrainPolicy { prove, batch: 1 + dice.roll(8) };
-    let mut world = World::new(Policy { train, ..policy() });
+    let commit = if dice.roll(4) == 0 { Stance::Ask } else { Stance::Allow };
+    let gates = GateTable { commit, ..policy().gates };
+    let mut world = World::new(Policy { train, gates, ..policy() });
     let number = 2 + dice.roll(5);
     let ids = asked(&mut world, number);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
@@ -194,6 +224,11 @@ fn history(seed: u64) {
                     world.submit(Event::MessageEdited(words));
                 }
             }
+            8..10 if !world.state.gates.is_empty() => {
+                let gates: Vec<_> = world.state.gates.values().map(|it| (**it).clone()).collect();
+                let act = if dice.roll(6) == 0 { ButtonAct::Reject } else { ButtonAct::Approve };
+                world.command(press(dice.pick(&gates), act));
+            }
             // Whoever has ended and been told so leaves memory.
             40..44 => world.deliver(),
             6..40 if !done.is_empty() => {
@@ -202,6 +237,10 @@ fn history(seed: u64) {
             }
             _ if todo.is_empty() && done.is_empty() => {
                 if world.wait_for_an_envelope() {
+                    continue;
+                }
+                if let Some(gate) = world.state.gates.values().next().cloned() {
+                    world.command(press(&gate, ButtonAct::Approve));
                     continue;
                 }
                 let blocked: Vec<RequestId> = ids

@@ -34,9 +34,19 @@ impl Whole {
     /// Starts it on the demo's project. `agents` is the block of that name in `team_runtime.yaml`;
     /// `env` comes on top of the environment of the tests.
     pub(crate) async fn start(agents: &str, env: &[(&str, &str)]) -> Whole {
+        Whole::start_with(agents, env, |_| {}).await
+    }
+
+    /// The same with what is done to the project before.
+    pub(crate) async fn start_with(
+        agents: &str,
+        env: &[(&str, &str)],
+        prepare: impl FnOnce(&Path),
+    ) -> Whole {
         let running = fresh().await;
         let folder = tempfile::tempdir().unwrap();
         demo_project(&folder.path().join("project"));
+        prepare(&folder.path().join("project"));
         workspace(folder.path(), &running.info, agents);
         let owner = Caller::person(&running.info, "owner");
         let feed = Feed::open(&running.info).await;

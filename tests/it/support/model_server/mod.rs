@@ -48,8 +48,11 @@ impl Script {
         if asks_for_a_title(&body) {
             return (json!({"say": {"title": "A title"}}), index);
         }
+        requests.push(Request { authorized, body: body.clone() });
+        // Whoever chooses may wait for another request.
+        drop(requests);
         let step = api.words((self.choose)(&body, index), &body);
-        requests.push(Request { authorized, body });
+        let requests = self.requests.lock().unwrap();
         self.count.send_replace(requests.len());
         (step, index)
     }
