@@ -47,6 +47,8 @@ fn measure(files: usize) {
     let work = place.path().join("work");
     let mut ready: Vec<(Worktree, Candidate)> =
         (0..cars).map(|number| change(&project, &work, number)).collect();
+    // What was written so far is not what is measured: each durable write would wait for all of it.
+    assert!(Command::new("sync").status().unwrap().success());
     let git = beside(&path, &ready);
 
     let mut base = project.head().unwrap();

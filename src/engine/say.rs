@@ -284,6 +284,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "checks": checks(evidence),
         "red_before": red_before(&request),
         "commit": commit,
+        "through": request.outcome.proven_through.as_deref().map(short).unwrap_or_default(),
         "turns": request.work.spent.turns,
         "tokens": request.work.usage.input_tokens + request.work.usage.output_tokens,
         "cost": if request.work.usage.cost_usd > 0.0 { format!("{:.2}", request.work.usage.cost_usd) } else { String::new() },

@@ -169,6 +169,10 @@ async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what()
         let told = words(&house.reads("general", &commit[..7]).await);
         assert!(told.contains(&format!("proven through `{}", &through[..7])), "{told}");
         assert!(!told.contains("green"), "{told}");
+        let thread = &request.conversation.room.as_ref().unwrap().thread_id.unwrap().0.to_string();
+        house
+            .reads(thread, &format!("`{}`, proven through `{}`", &commit[..10], &through[..10]))
+            .await;
     }
     assert!(inner >= 1, "{all:#?}");
     assert_eq!(house.commits().len(), CARS);

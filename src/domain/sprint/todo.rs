@@ -150,6 +150,9 @@ pub struct Todo {
     /// Its commit; blank where there is none.
     #[serde(default)]
     pub commit_sha: String,
+    /// The commit with which that was proven, where it was not by itself; blank elsewhere.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub proven_through: String,
     /// What became of its commit, where that is not a commit.
     #[serde(default)]
     pub version_control_message: String,
@@ -196,6 +199,7 @@ impl Todo {
             retry_of_request_id: None,
             dependency_gate_bypass: String::new(),
             commit_sha: String::new(),
+            proven_through: String::new(),
             version_control_message: String::new(),
             commit_retries: 0,
             updated_at: Some(now),

@@ -166,6 +166,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         ended_at: (status != TodoStatus::Running).then_some(turn.now),
         spans: request.work.spans.clone(),
         commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
+        proven_through: request.outcome.proven_through.clone().unwrap_or_default(),
         undeclared_paths: item.map(|item| guards::outside(item, &artifacts)).unwrap_or_default(),
         artifacts,
         version_control_message: if status == TodoStatus::Uncommitted {

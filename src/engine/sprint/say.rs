@@ -238,6 +238,7 @@ pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         "status": todo.status,
         "summary": say::whole(&todo.summary),
         "commit": say::short(&todo.commit_sha),
+        "through": say::short(&todo.proven_through),
         "request_id": todo.request_id.as_ref().map_or("", |id| id.as_str()),
         "done": of(TodoStatus::Committed) + of(TodoStatus::Completed),
         "left": of(TodoStatus::Queued) + of(TodoStatus::Running),

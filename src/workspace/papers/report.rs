@@ -244,6 +244,7 @@ pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
                 "started_at": todo.started_at,
                 "ended_at": todo.ended_at,
                 "commit_sha": todo.commit_sha,
+                "proven_through": todo.proven_through,
                 "carry_over_backlog_id": todo.carry_over_backlog_id,
             })
         })
