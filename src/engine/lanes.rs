@@ -15,7 +15,7 @@ use crate::domain::outgoing::LaneMenu;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource, Routes, WorkSize};
-use crate::domain::workflow::{StepRoute, WorkflowState};
+use crate::domain::workflow::WorkflowState;
 
 /// The lane of work, by what the rules and the orchestrator take it for: where they differ the longer one, and where
 /// nobody is sure the one that the routes have for that.
@@ -114,9 +114,10 @@ fn place_of(
     name: StepName,
     is_over: bool,
 ) -> &'static str {
-    let StepRoute { left_out, passed_over, .. } = &state.route;
     let at = |name| lifecycle.steps().position(|step| step.name == name);
-    if passed_over.contains(&name) || (left_out.contains(&name) && at(name) >= at(state.step)) {
+    let is_left_out = lifecycle.step(name).is_some_and(|step| state.route.leaves_out(step));
+    let is_passed = state.route.passed_over.contains(&name);
+    if is_passed || (is_left_out && at(name) >= at(state.step)) {
         "left_out"
     } else if !is_over && name == state.step {
         "current"
@@ -192,9 +193,7 @@ pub(super) fn addable<'l>(
     let here = at(state.step);
     let plans = lifecycle.step(state.step).is_some_and(|step| step.kind == StepKind::Plan)
         || lifecycle.steps().any(|step| {
-            step.kind == StepKind::Plan
-                && at(step.name) > here
-                && !state.route.left_out.contains(&step.name)
+            step.kind == StepKind::Plan && at(step.name) > here && !state.route.leaves_out(step)
         });
     let is_open = move |step: &&Step| match step.kind {
         // Advice is asked for by a plan.
@@ -206,7 +205,7 @@ pub(super) fn addable<'l>(
         | StepKind::Review
         | StepKind::Verdict
         | StepKind::Land
-        | StepKind::Sprint(_) => state.route.left_out.contains(&step.name) && at(step.name) > here,
+        | StepKind::Sprint(_) => state.route.leaves_out(step) && at(step.name) > here,
     };
     lifecycle.steps().filter(is_open).map(|step| &step.name)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use git2::{ObjectType, Oid, Repository, RepositoryState, Tree};
+use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryState, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::lock::IndexLock;
@@ -109,16 +109,22 @@ fn whole(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     for candidate in candidates {
         let tree = repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?.tree()?;
         for path in candidate.paths.iter().map(|changed| &changed.path) {
-            let Ok(entry) = tree.get_path(Path::new(path)) else { continue };
-            if entry.kind() != Some(ObjectType::Blob) {
-                continue;
-            }
-            repository.find_blob(entry.id()).map_err(|error| GitError::Damaged {
+            let damaged = |object: Oid, error: &git2::Error| GitError::Damaged {
                 commit: candidate.commit.clone(),
                 path: path.clone(),
-                object: entry.id().to_string(),
+                object: object.to_string(),
                 reason: error.message().to_owned(),
-            })?;
+            };
+            let entry = match tree.get_path(Path::new(path)) {
+                Ok(entry) => entry,
+                // It is deleted.
+                Err(error) if error.code() == ErrorCode::NotFound => continue,
+                Err(error) => return Err(damaged(tree.id(), &error)),
+            };
+            if entry.kind() == Some(ObjectType::Blob) {
+                let found = repository.find_blob(entry.id());
+                found.map_err(|error| damaged(entry.id(), &error))?;
+            }
         }
     }
     Ok(())

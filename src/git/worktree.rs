@@ -410,7 +410,9 @@ impl Worktree {
     /// Brings the files to what was composed without them.
     fn catch_up(&mut self, repository: &Repository) -> Result<()> {
         let Some(Ahead { from, to }) = self.ahead else { return Ok(()) };
-        let from = repository.find_commit(from.0)?.tree_id();
+        // Nothing names it any more, so git may have cleaned it up: then all that is there counts as somebody's.
+        let from =
+            repository.find_commit(from.0).map_or_else(|_| Oid::ZERO_SHA1, |it| it.tree_id());
         let to = repository.find_commit(to.0)?;
         let at = Timestamp::from_millis(to.time().seconds().saturating_mul(1000));
         self.bring_files(repository, from, to.tree_id(), at)?;

@@ -66,9 +66,19 @@ pub struct StepRoute {
     /// Whether the change was sent back, and nobody has judged it since.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judge_again: bool,
+    /// Whether it met another change in the same place: what two requests want is judged by QA on every route.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub conflicted: bool,
 }
 
 impl StepRoute {
+    /// Whether a step is passed over when it comes.
+    #[must_use]
+    pub fn leaves_out(&self, step: &Step) -> bool {
+        let is_wanted = self.conflicted && step.kind == StepKind::Verdict;
+        self.left_out.contains(&step.name) && !is_wanted
+    }
+
     fn is_usual(&self) -> bool {
         *self == Self::default()
     }

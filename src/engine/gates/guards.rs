@@ -225,7 +225,9 @@ impl Spoken {
         if let Some(item) = item {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
             texts.extend(item.acceptance_criteria.iter().map(String::as_str));
-            texts.extend(item.allowed_paths.iter().map(String::as_str));
+            // What the planner declares is said by nobody who may delete.
+            let by_a_person = item.plan.iter().flat_map(|_| &item.allowed_paths);
+            texts.extend(by_a_person.map(String::as_str));
         }
         Spoken(texts.join("\n").to_lowercase().replace('_', "-"))
     }
@@ -265,7 +267,8 @@ mod tests {
     use crate::domain::backlog::BacklogKind;
     use crate::domain::evidence::{ChangeKind, ChangedPath};
     use crate::domain::guard::ContentMark;
-    use crate::domain::ids::BacklogId;
+    use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
+    use crate::domain::plan::PlanRef;
     use crate::domain::time::Timestamp;
     use crate::engine::tests::candidate;
 
@@ -349,7 +352,14 @@ mod tests {
         let all = [Guard::Deletion, Guard::Restored, Guard::Dependency];
         assert_eq!(guards("tidy the old things up", None), all);
         assert_eq!(guards("Delete `old.rs`, bring src/back.rs back, take left-pad.", None), []);
-        let named = BacklogItem { allowed_paths: vec!["src/old.rs".to_owned()], ..item() };
+        let paths = vec!["src/old.rs".to_owned()];
+        let plan = PlanRef {
+            plan_id: PlanId::parse("letters").unwrap(),
+            item_id: PlanItemId::parse("US-1").unwrap(),
+        };
+        let by_planner = BacklogItem { allowed_paths: paths, ..item() };
+        assert_eq!(guards("tidy up", Some(&by_planner)), all, "no person has said so");
+        let named = BacklogItem { plan: Some(plan), ..by_planner };
         assert_eq!(guards("tidy up", Some(&named)), all[1..]);
         let wide = BacklogItem { allowed_paths: vec!["src/**".to_owned()], ..item() };
         assert_eq!(guards("tidy up", Some(&wide)), all, "leave to edit is none to delete");

@@ -21,9 +21,10 @@ pub enum MoveResult {
     Over,
 }
 
-/// Whether the route leaves out steps. Where it leaves out none, every way from a refusal leads to whoever judges next.
-fn is_shortened(state: &WorkflowState) -> bool {
-    !state.route.left_out.is_empty()
+/// Whether a way to the end may pass those who judge: a shortened one, and the one from a conflict. Elsewhere every way
+/// from a refusal leads to whoever judges next.
+fn may_pass_judges(state: &WorkflowState) -> bool {
+    state.route.conflicted || !state.route.left_out.is_empty()
 }
 
 /// Follows what came of the state's step.
@@ -36,7 +37,7 @@ pub(super) fn follow(
     let Some(edge) = step.on(outcome) else { return MoveResult::Over };
     let mut state = state;
     if step.kind.judges() || step.kind == StepKind::Land {
-        state.route.judge_again = outcome != StepOutcome::Pass && is_shortened(&state);
+        state.route.judge_again = outcome != StepOutcome::Pass && may_pass_judges(&state);
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
         state.route.judge_again = false;
@@ -87,7 +88,7 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> MoveResult {
     let Some(edge) = lifecycle.reopened(step, category) else { return MoveResult::Over };
-    state.route.judge_again |= step.kind.judges() && is_shortened(&state);
+    state.route.judge_again |= step.kind.judges() && may_pass_judges(&state);
     state.reopen_source_role = Some(source);
     state.reopen_category = category;
     take(lifecycle, state, edge)
@@ -113,7 +114,7 @@ pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step)
     let mut step = to;
     // No way over steps that are passed over is longer than there are steps.
     for _ in lifecycle.steps() {
-        if !state.route.left_out.contains(&step.name) {
+        if !state.route.leaves_out(step) {
             break;
         }
         let next = step.edges().next().and_then(|(_, edge)| lifecycle.step(edge.to));
@@ -122,8 +123,10 @@ pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step)
         step = next;
     }
     if step.kind == StepKind::Land && state.route.judge_again {
-        let judges = |it: &&Step| it.kind.judges() && !state.route.left_out.contains(&it.name);
-        step = lifecycle.steps().find(judges).unwrap_or(step);
+        let judges = |it: &&Step| it.kind.judges() && !state.route.leaves_out(it);
+        let is_verdict = |it: &&Step| state.route.conflicted && it.kind == StepKind::Verdict;
+        let judge = lifecycle.steps().find(is_verdict);
+        step = judge.or_else(|| lifecycle.steps().find(judges)).unwrap_or(step);
     }
     state.route.passed_over.remove(&step.name);
     state.place(step, lifecycle);

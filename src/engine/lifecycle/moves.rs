@@ -109,13 +109,7 @@ pub fn observed(
         Observation::Conflict => (StepOutcome::Conflict, ReopenCategory::Implementation),
     };
     next.reopen_category = Some(category);
-    if saw == Observation::Conflict {
-        // What two requests want is judged on every route.
-        let is_verdict = |name: &StepName| {
-            lifecycle.step(*name).is_some_and(|step| step.kind == StepKind::Verdict)
-        };
-        next.route.left_out.retain(|name| !is_verdict(name));
-    }
+    next.route.conflicted |= saw == Observation::Conflict;
     let Some(step) = lifecycle.step(state.step) else { return unknown_step(next) };
     match follow(lifecycle, step, next.clone(), outcome) {
         MoveResult::To(next) => entered(next, Vec::new()),

@@ -64,9 +64,7 @@ pub(in crate::engine) fn import(
     let mut differences = differences(old, &plan);
     // Another estimate is nothing new for what is not waiting.
     differences.retain(|(how, item)| {
-        let before = old.and_then(|old| old.item(&item.id)).cloned();
-        let same = before.map(|before| PlanItem { effort: item.effort, ..before });
-        let is_estimate = matches!(how, Difference::Changed) && same.as_ref() == Some(item);
+        let is_estimate = matches!(how, Difference::Changed) && is_estimate(old, item);
         !is_estimate || open.of_plan(id, &item.id).any(|(_, held)| !held)
     });
     let told = differences.iter().map(|(how, item)| {
@@ -85,7 +83,7 @@ pub(in crate::engine) fn import(
         "differences": told.collect::<Vec<Value>>(),
     });
     let said = |key| Answer::Say(say::content(key, language, values.clone()));
-    if let Some(stored) = stored {
+    if let Some(stored) = &stored {
         if stored.digest == digest {
             return said("plan.unchanged");
         }
@@ -97,7 +95,7 @@ pub(in crate::engine) fn import(
             Some(_) => {}
         }
     }
-    queue(turn, id, &plan, version, &differences, open);
+    queue(turn, id, (old, &plan), version, &differences, open);
     let (plan_id, imported_at, imported_by) = (id.clone(), turn.now, by);
     turn.put_plan(StoredPlan { plan_id, version, digest, plan, imported_at, imported_by });
     said("plan.imported")
@@ -117,6 +115,12 @@ fn differences(old: Option<&Plan>, new: &Plan) -> Vec<(Difference, PlanItem)> {
     let gone = old.iter().flat_map(|old| &old.items).filter(|item| new.item(&item.id).is_none());
     all.extend(gone.map(|item| (Difference::Removed, item.clone())));
     all
+}
+
+/// Whether an item differs from what it was by its estimate alone.
+fn is_estimate(old: Option<&Plan>, item: &PlanItem) -> bool {
+    let before = old.and_then(|old| old.item(&item.id)).cloned();
+    before.is_some_and(|before| PlanItem { effort: item.effort, ..before } == *item)
 }
 
 /// The open items of the backlog that stand for items of plans, and whether each is under way. What changed while it was
@@ -153,7 +157,7 @@ impl OpenItems {
 fn queue(
     turn: &mut Turn<'_>,
     id: &PlanId,
-    plan: &Plan,
+    (old, plan): (Option<&Plan>, &Plan),
     version: u32,
     differences: &[(Difference, PlanItem)],
     mut open: OpenItems,
@@ -165,6 +169,11 @@ fn queue(
             (Difference::Removed, Some(mut waits)) => {
                 waits.status = BacklogStatus::Dropped;
                 waits.dropped_reason = format!("not in version {version} of the plan {id}");
+                waits.updated_at = turn.now;
+                turn.put_item(waits);
+            }
+            (Difference::Changed, Some(mut waits)) if is_estimate(old, item) => {
+                waits.effort = item.effort;
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
             }

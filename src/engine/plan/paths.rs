@@ -1,23 +1,41 @@
 //! Declared paths: which globs stay in the project, and which may mean the same file.
 
-/// The part of a glob before its first wildcard, in whole folders.
-fn fixed(glob: &str) -> (Vec<&str>, bool) {
+/// The parts of a glob, of which a folder means what lies in it.
+fn parts(glob: &str) -> Vec<&str> {
     let glob = glob.trim().trim_start_matches("./");
-    let parts: Vec<&str> = glob.split('/').filter(|part| !part.is_empty()).collect();
-    let wild = parts.iter().position(|part| part.contains(['*', '?', '[', '{']));
-    match wild {
-        Some(at) => (parts[..at].to_vec(), true),
-        // A folder means what lies in it.
-        None => (parts, glob.ends_with('/')),
+    let mut parts: Vec<&str> = glob.split('/').filter(|part| !part.is_empty()).collect();
+    if glob.ends_with('/') {
+        parts.push("**");
+    }
+    parts
+}
+
+/// Whether a name may fit both parts: they begin and end alike as far as they are literal.
+fn names_meet(one: &str, other: &str) -> bool {
+    let head = |part: &str| part.find(['*', '?', '[']).unwrap_or(part.len());
+    let tail = |part: &str| part.rfind(['*', '?', ']']).map_or(0, |at| at + 1);
+    let (heads, tails) =
+        ((&one[..head(one)], &other[..head(other)]), (&one[tail(one)..], &other[tail(other)..]));
+    match (heads.0.len() == one.len(), heads.1.len() == other.len()) {
+        (true, true) => one == other,
+        _ => {
+            (heads.0.starts_with(heads.1) || heads.1.starts_with(heads.0))
+                && (tails.0.ends_with(tails.1) || tails.1.ends_with(tails.0))
+        }
     }
 }
 
-/// Whether a file may fit both globs. Wildcards are not compared: `src/*.rs` and `src/*.py` count as overlapping.
-fn globs_overlap(one: &str, other: &str) -> bool {
-    let ((one, one_open), (other, other_open)) = (fixed(one), fixed(other));
-    let common = one.len().min(other.len());
-    one[..common] == other[..common]
-        && (one.len() == other.len() || if one.len() < other.len() { one_open } else { other_open })
+/// Whether a file may fit both globs. What could be in any depth, or has alternatives, may be anything.
+fn globs_overlap(one: &[&str], other: &[&str]) -> bool {
+    let is_open = |part: &str| part.contains("**") || part.contains('{');
+    match (one, other) {
+        ([], []) => true,
+        ([part, ..], _) | (_, [part, ..]) if is_open(part) => true,
+        ([one, rest @ ..], [other, others @ ..]) => {
+            names_meet(one, other) && globs_overlap(rest, others)
+        }
+        ([], _) | (_, []) => false,
+    }
 }
 
 /// What is wrong with a glob of a path in the project; none where it stays in it.
@@ -44,7 +62,7 @@ pub fn fault(path: &str) -> Option<&'static str> {
 /// Whether two lists of globs may mean the same file; what declares nothing overlaps nothing.
 #[must_use]
 pub fn overlap(one: &[String], other: &[String]) -> bool {
-    one.iter().any(|one| other.iter().any(|other| globs_overlap(one, other)))
+    one.iter().any(|one| other.iter().any(|other| globs_overlap(&parts(one), &parts(other))))
 }
 
 #[cfg(test)]
@@ -60,7 +78,13 @@ mod tests {
             ("src/", "src/a/b.rs", true),
             ("src", "src/a/b.rs", false),
             ("**", "docs/x.md", true),
-            ("src/*.rs", "src/*.py", true),
+            ("src/*.rs", "src/*.py", false),
+            ("src/*.rs", "src/a*", true),
+            ("tests/cache*", "tests/mail*.rs", false),
+            ("tests/c?che.rs", "tests/cache.rs", true),
+            ("src/{a,b/c}.rs", "src/b/c.rs", true),
+            ("**/a.rs", "src/b.rs", true),
+            ("src/a", "src/a/**", true),
             ("src/*/a.rs", "tests/*/a.rs", false),
             ("./src/a.rs", "src/a.rs", true),
             ("source/**", "src/**", false),

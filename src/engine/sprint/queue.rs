@@ -46,15 +46,25 @@ pub(super) fn merge(
         }
     }
     for item in &merged.items {
-        turn.put_item(keep_planned(turn, source, keep_held(turn, item.clone())));
+        turn.put_item(kept(turn, source, item.clone()));
     }
     Ok(merged)
 }
 
+/// An item as a payload leaves it, with what the payload cannot change. One that is as it was has not changed: a review
+/// is not asked for the same again.
+fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
+    let Some(old) = turn.item(&item.backlog_id) else { return item };
+    let item = keep_held(turn, old, keep_planned(old, source, item));
+    let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
+    if same == *old { same } else { item }
+}
+
 /// What a person's plan says of an item stays as it is, whatever an agent proposes.
-fn keep_planned(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    let old = turn.item(&item.backlog_id).filter(|old| old.plan.is_some());
-    let Some(old) = old.filter(|_| source != BacklogSource::User) else { return item };
+fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> BacklogItem {
+    if old.plan.is_none() || source == BacklogSource::User {
+        return item;
+    }
     BacklogItem {
         title: old.title.clone(),
         scope: old.scope.clone(),
@@ -68,16 +78,14 @@ fn keep_planned(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> Ba
 }
 
 /// What a todo holds is not taken from it by words: its status follows its request.
-fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
-    let Some(old) = turn.item(&item.backlog_id) else { return item };
+fn keep_held(turn: &Turn<'_>, old: &BacklogItem, item: BacklogItem) -> BacklogItem {
     if !is_held(turn, old) {
         // A sprint selects, nobody else.
         let selected = item.status == BacklogStatus::Selected;
         let status = if selected { old.status } else { item.status };
         return BacklogItem { status, ..item };
     }
-    let updated_at = item.updated_at;
-    let kept = BacklogItem {
+    BacklogItem {
         status: old.status,
         selected_in_sprint_id: old.selected_in_sprint_id.clone(),
         planned_in_sprint_id: old.planned_in_sprint_id.clone(),
@@ -86,11 +94,8 @@ fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
         required_inputs: old.required_inputs.clone(),
         recommended_next_step: old.recommended_next_step.clone(),
         dropped_reason: old.dropped_reason.clone(),
-        updated_at: old.updated_at,
         ..item
-    };
-    // What is as it was has not changed: a review is not asked for the same again.
-    if kept == *old { kept } else { BacklogItem { updated_at, ..kept } }
+    }
 }
 
 /// Brings the sprint's todos in line with the items that are planned for it; says what is wrong with them.
@@ -315,7 +320,9 @@ pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &BacklogItem) -> bool {
 fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
     let at_work = turn.requests().filter(|request| match request.status {
         RequestStatus::Queued | RequestStatus::Delegated => true,
-        RequestStatus::Blocked => request.work.candidate.is_some(),
+        RequestStatus::Blocked => {
+            request.work.candidate.is_some() || request.work.conflict.is_some()
+        }
         RequestStatus::Committed
         | RequestStatus::Completed
         | RequestStatus::Failed

@@ -95,10 +95,12 @@ fn each_lane_takes_its_steps_and_no_more_turns() {
 #[test]
 fn what_comes_of_a_conflict_is_judged_by_qa_on_every_route() {
     use Role::{Architect, ConflictResolver, Developer, Planner, Qa};
-    for (lane, wanted) in [
-        (Lane::Fast, &[Developer, ConflictResolver, Qa][..]),
-        (Lane::Quick, &[Developer, Architect, ConflictResolver, Qa]),
-        (Lane::Standard, &[Planner, Developer, Architect, Qa, ConflictResolver, Qa]),
+    for (lane, later, wanted) in [
+        (Lane::Fast, None, &[Developer, ConflictResolver, Qa][..]),
+        // A lane without QA that is named meanwhile takes it from nobody.
+        (Lane::Fast, Some(Lane::Quick), &[Developer, ConflictResolver, Qa]),
+        (Lane::Quick, None, &[Developer, Architect, ConflictResolver, Qa]),
+        (Lane::Standard, None, &[Planner, Developer, Architect, Qa, ConflictResolver, Qa]),
     ] {
         let mut world = World::new(with_routes());
         let id = ask(&mut world, Some(lane));
@@ -120,6 +122,10 @@ fn what_comes_of_a_conflict_is_judged_by_qa_on_every_route() {
                 let paths = vec!["a.py".to_owned()];
                 let conflict = Conflict { head, commit, paths, ..Conflict::default() };
                 world.effect(effect, EffectOutcome::Conflict(conflict));
+                if let Some(lane) = later {
+                    let change = RouteChange::Lane(lane);
+                    world.command(Command::Route { request_id: id.clone(), change });
+                }
             } else {
                 world.do_well(&todo);
             }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::sprints::{by_hand, key, sprint};
 use super::world::{Todo as Next, World};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::ids::{PlanId, PlanItemId};
 use crate::domain::incoming::Command;
 use crate::domain::plan::{Plan, PlanItem};
@@ -99,6 +101,22 @@ fn a_newer_version_counts_when_exactly_it_is_approved() {
     second.items[0].done = true;
     assert_eq!(key(&import(&mut world, &second, Some(&second.digest()))), "plan.imported");
     assert_eq!(world.item(&before["US-1"].backlog_id).status, BacklogStatus::Done);
+}
+
+#[test]
+fn what_an_agent_says_of_a_persons_plan_changes_nothing_and_is_no_news() {
+    let mut world = World::new(by_hand());
+    import(&mut world, &plan(vec![item("US-1", &[])]), None);
+    let before = backlog(&world);
+    let id = before["US-1"].backlog_id.clone();
+    let said = |effort: u32| json!([{"backlog_id": id, "scope": "less", "allowed_paths": ["**"], "effort": effort}]);
+    let (payload, source) = (said(2), BacklogSource::Planner);
+    let answer = world.command(Command::BacklogMerge { payload, source });
+    assert!(!matches!(answer, Answer::Refused(_)), "{answer:?}");
+    assert_eq!(backlog(&world), before, "nor when it changed");
+    let (payload, source) = (said(2), BacklogSource::User);
+    world.command(Command::BacklogMerge { payload, source });
+    assert_eq!(backlog(&world)["US-1"].effort, 2, "a person may");
 }
 
 #[test]

@@ -134,7 +134,10 @@ fn directed(reader: &mut Reader, name: &str, rest: &str, line: u32) -> Field {
             return Field::Criteria;
         }
         "priority" => reader.rank(rest, line),
-        "estimate" | "effort" => reader.effort(rest, line),
+        "estimate" | "effort" => {
+            reader.scope(&format!("Estimate: {rest}"));
+            reader.effort(rest, line);
+        }
         "files" | "paths" | "allowed_paths" => reader.allowed(names(rest), line),
         "excluded_paths" => reader.excluded(names(rest)),
         "roles" | "role" | "working_dir" | "pipeline" | "capabilities" | "skills" | "lifecycle" => {

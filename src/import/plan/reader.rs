@@ -156,6 +156,9 @@ impl Reader {
                 "write what it takes, such as 4h, 2d, 1w or 3 points",
             );
         }
+        if number == 0.0 {
+            return;
+        }
         let half_days = match unit.trim() {
             "h" | "hour" | "hours" => number / 4.0,
             "" | "d" | "day" | "days" => number * 2.0,

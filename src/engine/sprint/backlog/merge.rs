@@ -184,8 +184,7 @@ impl<'a> Work<'a> {
             entry.text("milestone_title", MAX_TITLE)?.map(|t| one_line(&t)),
         );
         set(&mut item.priority_rank, entry.rank()?);
-        set(&mut item.effort, entry.effort()?);
-        set(&mut item.allowed_paths, entry.paths()?);
+        self.declared(entry, &mut item)?;
         set(
             &mut item.acceptance_criteria,
             entry.list("acceptance_criteria")?.filter(|criteria| !criteria.is_empty()),
@@ -212,6 +211,23 @@ impl<'a> Work<'a> {
         let id = item.backlog_id.clone();
         self.keep(item);
         Ok(Some(id))
+    }
+
+    /// Paths and effort, which a person or the planner declares. An empty list is no word of an agent against what is
+    /// declared: models fill in what they leave open.
+    fn declared(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        let (paths, effort) = (entry.paths()?, entry.effort()?);
+        match self.context.source {
+            BacklogSource::User => set(&mut item.allowed_paths, paths),
+            BacklogSource::Planner => {
+                set(&mut item.allowed_paths, paths.filter(|paths| !paths.is_empty()));
+            }
+            BacklogSource::Sourcer | BacklogSource::Discovery | BacklogSource::CarryOver => {
+                return Ok(());
+            }
+        }
+        set(&mut item.effort, effort);
+        Ok(())
     }
 
     /// The open item that an entry without an id speaks of. What the entry leaves open fits any item of that

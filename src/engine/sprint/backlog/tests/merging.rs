@@ -205,8 +205,16 @@ fn paths_and_effort_are_declared_and_stay_until_they_are_declared_otherwise() {
     assert_eq!((item.allowed_paths.len(), item.effort), (2, 3));
     let id = item.backlog_id;
     store.merge(&json!([{"backlog_id": id, "effort": null, "scope": "more"}])).unwrap();
-    let merged = store.merge(&json!([{"backlog_id": id, "allowed_paths": []}])).unwrap();
-    assert_eq!((merged.items[0].allowed_paths.len(), merged.items[0].effort), (0, 3));
+    for (source, left) in [
+        (BacklogSource::Sourcer, (2, 3)),
+        (BacklogSource::Planner, (2, 9)),
+        (BacklogSource::User, (0, 9)),
+    ] {
+        store.source = source;
+        let said = json!([{"backlog_id": id, "allowed_paths": [], "effort": 9}]);
+        let item = store.merge(&said).unwrap().items.remove(0);
+        assert_eq!((item.allowed_paths.len(), item.effort), left, "{source:?}");
+    }
 }
 
 #[test]
