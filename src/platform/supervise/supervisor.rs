@@ -303,10 +303,12 @@ impl<'a> Watch<'a> {
         self.idle_since = self.idle_since.max(output);
         if self.idle_since + limit <= now {
             // Silent for the whole period: it still works if its tree used the processor, or would if the
-            // machine were less busy.
-            let ticks = tree::ticks();
+            // machine were less busy. Where nothing lives it has ended by itself, which is told next.
+            let living = tree::descendants();
+            let ticks = living.iter().map(|(_, ticks)| ticks).sum::<u64>();
             let spent = u128::from(ticks.saturating_sub(self.idle_ticks));
-            if spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1) || tree::is_running() {
+            let works = spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1);
+            if works || living.is_empty() || tree::is_running() {
                 self.idle_ticks = ticks;
                 self.idle_since = now;
             }

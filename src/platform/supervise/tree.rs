@@ -102,11 +102,6 @@ pub fn belongs_to(pid: i32, run_dir: &Path) -> bool {
     run.is_some_and(|folder| Path::new(OsStr::from_bytes(&folder)).starts_with(run_dir))
 }
 
-/// The processor time of the whole tree, in ticks.
-pub(super) fn ticks() -> u64 {
-    descendants().iter().map(|(_, ticks)| ticks).sum()
-}
-
 /// Interrupts the first program within a sandbox ([`crate::platform::inside`]), which passes it on; whether
 /// there is one. What calls itself so further down harms nobody but itself.
 pub(super) fn interrupt_inside() -> bool {
