@@ -41,6 +41,9 @@ pub struct Requirement {
     pub when: RequirementTime,
 }
 
+/// The most effort of an item.
+pub const MOST_EFFORT: u32 = 1_000;
+
 /// What one commit delivers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanItem {

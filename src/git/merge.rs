@@ -59,8 +59,8 @@ struct Checkout {
 /// Computes the fast-forward that brings candidates to the branch, each of which stands on the one before it.
 ///
 /// # Errors
-/// Where a commit or what it writes cannot be read, where it does not stand directly on what is before it, or undoes what one before it does in a file
-/// that it does not say that it writes.
+/// Where a commit or what it writes cannot be read, where it does not stand directly on what is before it, or undoes
+/// what one before it does in a file that it does not say that it writes.
 pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<PlannedMerge> {
     let repository = project.repository()?;
     let mut range = None;
@@ -78,7 +78,7 @@ pub fn plan_merge(project: &Project, candidates: &[Candidate]) -> Result<Planned
         range = Some((old, new));
     }
     let (old, new) = range.ok_or(GitError::NothingToMerge)?;
-    whole(&repository, candidates)?;
+    readable(&repository, candidates)?;
     undone(&repository, candidates)?;
     Ok(PlannedMerge { branch: project.branch_ref(), old, new })
 }
@@ -105,7 +105,7 @@ pub fn verify_landed(project: &Project, candidates: &[Candidate]) -> Result<()> 
 }
 
 /// Looks that what candidates write can be read.
-fn whole(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
+fn readable(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     for candidate in candidates {
         let tree = repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?.tree()?;
         for path in candidate.paths.iter().map(|changed| &changed.path) {

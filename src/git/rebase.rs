@@ -68,7 +68,7 @@ fn put(
 ) -> Result<Rebased> {
     let (old_base, old): (CommitId, CommitId) =
         (candidate.base.parse()?, candidate.commit.parse()?);
-    let mut worktree = project.worktree_to_compose(request, root)?;
+    let mut worktree = project.worktree_unopened(request, root)?;
     let repository = project.repository()?;
     let commit = repository.find_commit(old.0)?;
     let base_tree = repository.find_commit(old_base.0)?.tree()?;
@@ -98,8 +98,7 @@ fn put(
     }
     let nothing_left = tree.id() == onto_tree.id();
     let trees = (&base_tree, &onto_tree, &commit.tree()?, &tree);
-    let is_whole = || Ok::<_, GitError>(!meets || comes_back(project, &repository, trees)?);
-    if onto_candidate && (nothing_left || !is_whole()?) {
+    if onto_candidate && (nothing_left || meets && !comes_back(project, &repository, trees)?) {
         return Ok(Rebased::Clash);
     }
     let moved = if nothing_left {

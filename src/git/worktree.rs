@@ -142,8 +142,8 @@ impl Project {
         Ok(worktree)
     }
 
-    /// The same without a look at the files, for what is composed without them.
-    pub(super) fn worktree_to_compose(&self, request: &RequestId, root: &Path) -> Result<Worktree> {
+    /// The same without a look at the files, for a change that is put onto another base without them.
+    pub(super) fn worktree_unopened(&self, request: &RequestId, root: &Path) -> Result<Worktree> {
         let own = root.join(request.as_str());
         let Some(note) = read_note(&own)?.filter(|note| !note.shared) else {
             return self.worktree(request, root);
@@ -407,7 +407,7 @@ impl Worktree {
         self.write_note()
     }
 
-    /// Brings the files to what was composed without them.
+    /// Brings the files to the commit that the request's branch was put onto without them.
     fn catch_up(&mut self, repository: &Repository) -> Result<()> {
         let Some(Ahead { from, to }) = self.ahead else { return Ok(()) };
         // Nothing names it any more, so git may have cleaned it up: then all that is there counts as somebody's.

@@ -6,7 +6,7 @@ use teams::domain::ids::RequestId;
 use teams::git::conflict::{sides, unsolved};
 use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge, verify_landed};
 use teams::git::rebase::{Rebased, compose, rebase};
-use teams::git::{GitError, Worktree, diff};
+use teams::git::{CommitId, GitError, Worktree, diff};
 
 use crate::git_repo::{Repo, git_in, put, request, set_mode};
 
@@ -298,15 +298,10 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["commit", "-qm", "a person's"]);
     let head = repo.project().head().unwrap();
     put(&worktree.path().join("late.txt"), "written after the commit\n");
-    let Rebased::Moved(moved) =
-        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap()
-    else {
+    let Rebased::Moved(moved) = rebased(&repo, &worktree, &candidate, head) else {
         panic!("not moved");
     };
-    assert_eq!(
-        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap(),
-        Rebased::Moved(moved.clone())
-    );
+    assert_eq!(rebased(&repo, &worktree, &candidate, head), Rebased::Moved(moved.clone()));
     assert_eq!(moved.base, head.to_string());
     assert_eq!((&moved.paths, &moved.subject), (&candidate.paths, &candidate.subject));
     assert_eq!(repo.worktree().base(), head);
@@ -325,12 +320,14 @@ fn side_by_side(repo: &Repo) -> (Worktree, Worktree, RequestId) {
     (repo.worktree(), second, other)
 }
 
+fn rebased(repo: &Repo, worktree: &Worktree, candidate: &Candidate, onto: CommitId) -> Rebased {
+    rebase(&repo.project(), (worktree.request(), &repo.root), candidate, onto).unwrap()
+}
+
 /// A person's commit that does not fit the candidate's, and the conflict that comes of it.
-fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conflict {
+fn conflict(repo: &Repo, worktree: &Worktree, candidate: &Candidate) -> Conflict {
     let head = repo.project().head().unwrap();
-    let Rebased::Conflict(conflict) =
-        rebase(&repo.project(), (worktree.request(), &repo.root), candidate, head).unwrap()
-    else {
+    let Rebased::Conflict(conflict) = rebased(repo, worktree, candidate, head) else {
         panic!("no conflict");
     };
     assert_eq!(conflict.head, head.to_string());
@@ -342,10 +339,10 @@ fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conf
 #[test]
 fn a_conflict_puts_both_versions_onto_the_new_head_and_the_next_commit_fits() {
     let repo = Repo::new();
-    let (mut worktree, candidate) = candidate(&repo);
+    let (worktree, candidate) = candidate(&repo);
     repo.write("src/app.py", "print('theirs')\n");
     repo.git(&["commit", "-qam", "a person's"]);
-    let found = conflict(&repo, &mut worktree, &candidate);
+    let found = conflict(&repo, &worktree, &candidate);
     let own = format!("teams/{}", request());
     let marked =
         format!("<<<<<<< main\nprint('theirs')\n=======\nprint(2)\n>>>>>>> {}\n", request());
@@ -357,7 +354,7 @@ fn a_conflict_puts_both_versions_onto_the_new_head_and_the_next_commit_fits() {
     assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
     // Cut off before it was noted, it comes to the same once more; and a lost worktree comes back with its marks.
     let marked_commit = repo.git(&["rev-parse", &own]);
-    assert_eq!(conflict(&repo, &mut worktree, &candidate), found);
+    assert_eq!(conflict(&repo, &worktree, &candidate), found);
     assert_eq!(repo.git(&["rev-parse", &own]), marked_commit);
     std::fs::remove_dir_all(worktree.path()).unwrap();
     let worktree = repo.worktree();
@@ -396,7 +393,7 @@ fn a_conflict_that_cannot_be_marked_leaves_the_branchs_side_and_takes_nothing_fr
     }
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "more files"]);
-    let mut worktree = repo.worktree();
+    let worktree = repo.worktree();
     let tree = worktree.path();
     std::fs::remove_file(tree.join("kept.txt")).unwrap();
     put(&tree.join("gone.txt"), "mine\n");
@@ -412,7 +409,7 @@ fn a_conflict_that_cannot_be_marked_leaves_the_branchs_side_and_takes_nothing_fr
     repo.write("folder", "a file now\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "a person's"]);
-    let found = conflict(&repo, &mut worktree, &candidate);
+    let found = conflict(&repo, &worktree, &candidate);
     let read = |name: &str| std::fs::read_to_string(tree.join(name)).ok();
     assert_eq!(read("gone.txt"), None);
     assert_eq!(read("kept.txt").as_deref(), Some("theirs\n"));
@@ -437,13 +434,13 @@ fn lines_that_only_read_like_marks_are_none() {
     repo.write("guide.md", guide);
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "a guide"]);
-    let mut worktree = repo.worktree();
+    let worktree = repo.worktree();
     let path = worktree.path().join("guide.md");
     put(&path, &guide.replace("How git", "How our git"));
     let candidate = repo.commit(&worktree);
     repo.write("guide.md", &guide.replace("How git", "How every git"));
     repo.git(&["commit", "-qam", "a person's"]);
-    let found = conflict(&repo, &mut worktree, &candidate);
+    let found = conflict(&repo, &worktree, &candidate);
     let unsolved_now = |worktree: &Worktree| {
         unsolved(&repo.project(), &found, worktree.tree_id().unwrap()).unwrap()
     };
@@ -470,10 +467,7 @@ fn what_the_branch_has_already_is_left_out() {
     repo.git(&["merge", "-q", "--squash", &candidate.commit]);
     repo.git(&["commit", "-qm", "took it over"]);
     let head = repo.project().head().unwrap();
-    assert_eq!(
-        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap(),
-        Rebased::NothingLeft
-    );
+    assert_eq!(rebased(&repo, &worktree, &candidate, head), Rebased::NothingLeft);
     assert_eq!(repo.worktree().base(), head);
 }
 
@@ -598,9 +592,7 @@ fn a_change_follows_a_file_that_the_branch_has_renamed() {
     repo.git(&["mv", "src/app.py", "src/main.py"]);
     repo.git(&["commit", "-qm", "renamed by hand"]);
     let head = repo.project().head().unwrap();
-    let Rebased::Moved(moved) =
-        rebase(&repo.project(), (worktree.request(), &repo.root), &candidate, head).unwrap()
-    else {
+    let Rebased::Moved(moved) = rebased(&repo, &worktree, &candidate, head) else {
         panic!("not moved");
     };
     assert_eq!(moved.paths.len(), 1);
@@ -633,9 +625,7 @@ fn what_two_changes_both_do_is_not_composed_and_not_lost() {
     let composed = compose(&project, (&other, &repo.root), &own, third).unwrap();
     let Rebased::Moved(own) = composed else { panic!("{composed:?}") };
     let second = project.worktree(&other, &repo.root).unwrap();
-    let Rebased::Moved(moved) =
-        rebase(&repo.project(), (second.request(), &repo.root), &own, onto).unwrap()
-    else {
+    let Rebased::Moved(moved) = rebased(&repo, &second, &own, onto) else {
         panic!("not moved");
     };
     assert_eq!(moved.paths.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["pkg/b.py"]);

@@ -56,9 +56,8 @@ impl Gate {
     }
 }
 
-/// Requests for a note each, all of which grew from the same commit, ready at the same time. The first one has landed,
-/// the others are composed, and the checks of `proving` of them wait.
-async fn ready(house: &House, proving: usize) -> Vec<String> {
+/// Requests for a note each, whose developers are all at work before the first one goes on.
+async fn ask_for_notes(house: &House) -> Vec<String> {
     let mut asked = Vec::new();
     for number in 0..CARS {
         asked.push(house.ask(&format!("create note{number}.md with \"note {number}\"")).await);
@@ -74,6 +73,13 @@ async fn ready(house: &House, proving: usize) -> Vec<String> {
     for one in &asked {
         house.say(one, "go on").await;
     }
+    asked
+}
+
+/// Requests for a note each, all of which grew from the same commit, ready at the same time. The first one has landed,
+/// the others are composed, and the checks of `proving` of them wait.
+async fn ready(house: &House, proving: usize) -> Vec<String> {
+    let asked = ask_for_notes(house).await;
     house
         .until("the train is composed", async |house: &House| {
             let state = house.state()?;
@@ -256,14 +262,7 @@ async fn a_branch_that_is_gone_is_named_and_nothing_is_lost() {
         assert!(request.work.candidate.is_some());
     }
     git_in(&house.project(), &["checkout", "-q", "-b", "main", &tip]);
-    for request in &stopped {
-        let (code, _, error) =
-            house.teams(&["request", "retry", request.request_id.as_str()]).await;
-        assert_eq!(code, 0, "{error}");
-    }
-    for one in &asked {
-        house.becomes(one, RequestStatus::Committed).await;
-    }
+    retried(&house, &stopped, &asked).await;
     assert_eq!(house.commits().len(), CARS);
     house.close().await;
 }
@@ -341,10 +340,13 @@ async fn all_but_one(house: &House, asked: &[String]) -> Request {
     all.remove(0)
 }
 
-async fn retried(house: &House, request: &Request, asked: &[String]) {
-    let id = request.request_id.as_str();
-    let (code, _, error) = house.teams(&["request", "retry", id]).await;
-    assert_eq!(code, 0, "{error}");
+/// A person lets those that are stopped go on: then all are committed.
+async fn retried(house: &House, stopped: &[&Request], asked: &[String]) {
+    for request in stopped {
+        let id = request.request_id.as_str();
+        let (code, _, error) = house.teams(&["request", "retry", id]).await;
+        assert_eq!(code, 0, "{error}");
+    }
     for one in asked {
         house.becomes(one, RequestStatus::Committed).await;
     }
@@ -371,7 +373,7 @@ async fn an_amended_branch_and_a_file_in_the_way_stop_nothing_else() {
     );
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
     std::fs::remove_file(&mine).unwrap();
-    retried(&house, &stopped, &asked).await;
+    retried(&house, &[&stopped], &asked).await;
     let commits = house.commits();
     assert_eq!(commits.len(), CARS);
     assert_eq!(commits.last(), Some(&subject));
@@ -410,19 +412,7 @@ async fn a_check_that_never_ends_stops_one_change_and_no_other() {
     let checks = plan.checks.replace("read:", "timeout_seconds: 10, read:");
     let _open = gate.open();
     let house = House::open(Plan { checks, ..plan }).await;
-    let mut asked = Vec::new();
-    for number in 0..CARS {
-        asked.push(house.ask(&format!("create note{number}.md with \"note {number}\"")).await);
-        house
-            .request(asked.last().unwrap(), "the developer is at work", |request| {
-                request.work.active_run.is_some()
-                    && request.route.current_role == Some(Role::Developer)
-            })
-            .await;
-    }
-    for one in &asked {
-        house.say(one, "go on").await;
-    }
+    let asked = ask_for_notes(&house).await;
     let stopped = all_but_one(&house, &asked).await;
     let blocked = stopped.blocked.as_ref().unwrap();
     assert_eq!(blocked.code.word(), "checks_inconclusive", "{}", blocked.detail);
@@ -455,7 +445,7 @@ async fn a_damaged_object_stops_the_change_that_needs_it_and_no_other() {
     assert!(blocked.detail.starts_with(&named), "{}", blocked.detail);
     assert_eq!(house.commits().len(), CARS - 1);
     std::fs::write(&object, whole).unwrap();
-    retried(&house, &stopped, &asked).await;
+    retried(&house, &[&stopped], &asked).await;
     git_in(&project, &["fsck", "--strict"]);
     house.close().await;
 }

@@ -225,7 +225,7 @@ impl Spoken {
         if let Some(item) = item {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
             texts.extend(item.acceptance_criteria.iter().map(String::as_str));
-            // What the planner declares is said by nobody who may delete.
+            // A deletion takes a person's word, and not what the planner declares.
             let by_a_person = item.plan.iter().flat_map(|_| &item.allowed_paths);
             texts.extend(by_a_person.map(String::as_str));
         }

@@ -64,7 +64,7 @@ pub(in crate::engine) fn import(
     let mut differences = differences(old, &plan);
     // Another estimate is nothing new for what is not waiting.
     differences.retain(|(how, item)| {
-        let is_estimate = matches!(how, Difference::Changed) && is_estimate(old, item);
+        let is_estimate = matches!(how, Difference::Changed) && only_estimate_differs(old, item);
         !is_estimate || open.of_plan(id, &item.id).any(|(_, held)| !held)
     });
     let told = differences.iter().map(|(how, item)| {
@@ -118,7 +118,7 @@ fn differences(old: Option<&Plan>, new: &Plan) -> Vec<(Difference, PlanItem)> {
 }
 
 /// Whether an item differs from what it was by its estimate alone.
-fn is_estimate(old: Option<&Plan>, item: &PlanItem) -> bool {
+fn only_estimate_differs(old: Option<&Plan>, item: &PlanItem) -> bool {
     let before = old.and_then(|old| old.item(&item.id)).cloned();
     before.is_some_and(|before| PlanItem { effort: item.effort, ..before } == *item)
 }
@@ -172,7 +172,7 @@ fn queue(
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
             }
-            (Difference::Changed, Some(mut waits)) if is_estimate(old, item) => {
+            (Difference::Changed, Some(mut waits)) if only_estimate_differs(old, item) => {
                 waits.effort = item.effort;
                 waits.updated_at = turn.now;
                 turn.put_item(waits);

@@ -12,17 +12,16 @@ fn parts(glob: &str) -> Vec<&str> {
 
 /// Whether a name may fit both parts: they begin and end alike as far as they are literal.
 fn names_meet(one: &str, other: &str) -> bool {
-    let head = |part: &str| part.find(['*', '?', '[']).unwrap_or(part.len());
-    let tail = |part: &str| part.rfind(['*', '?', ']']).map_or(0, |at| at + 1);
-    let (heads, tails) =
-        ((&one[..head(one)], &other[..head(other)]), (&one[tail(one)..], &other[tail(other)..]));
-    match (heads.0.len() == one.len(), heads.1.len() == other.len()) {
-        (true, true) => one == other,
-        _ => {
-            (heads.0.starts_with(heads.1) || heads.1.starts_with(heads.0))
-                && (tails.0.ends_with(tails.1) || tails.1.ends_with(tails.0))
-        }
+    const WILD: [char; 3] = ['*', '?', '['];
+    if !one.contains(WILD) && !other.contains(WILD) {
+        return one == other;
     }
+    let begin = |part: &str| part.find(WILD).unwrap_or(part.len());
+    let end = |part: &str| part.rfind(['*', '?', ']']).map_or(0, |at| at + 1);
+    let (begins, begins_too) = (&one[..begin(one)], &other[..begin(other)]);
+    let (ends, ends_too) = (&one[end(one)..], &other[end(other)..]);
+    (begins.starts_with(begins_too) || begins_too.starts_with(begins))
+        && (ends.ends_with(ends_too) || ends_too.ends_with(ends))
 }
 
 /// Whether a file may fit both globs. What could be in any depth, or has alternatives, may be anything.

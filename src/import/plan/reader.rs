@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::domain::ids::{PlanItemId, RequirementId};
-use crate::domain::plan::{Plan, PlanItem, PlanPart, Severity};
-
-/// The most half days of an item.
-const MOST_EFFORT: u32 = 1_000;
+use crate::domain::plan::{MOST_EFFORT, Plan, PlanItem, PlanPart, Severity};
 
 /// Something that is wrong with a plan, by the line of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

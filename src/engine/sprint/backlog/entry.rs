@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::lenient;
 use crate::domain::origin::OriginValue;
+use crate::domain::plan::MOST_EFFORT;
 use crate::engine::plan::paths::fault;
 use std::str::FromStr;
 
@@ -12,9 +13,6 @@ pub const MAX_ITEMS: usize = 200;
 
 /// The highest rank.
 const MAX_RANK: i64 = 1_000_000;
-
-/// The most effort.
-const MAX_EFFORT: i64 = 1_000;
 
 /// Characters that are kept of a title, of other texts, and of entries of lists.
 pub(super) const MAX_TITLE: usize = 200;
@@ -217,7 +215,8 @@ impl Entry {
     }
 
     pub(super) fn effort(&self) -> Result<Option<u32>, MergeError> {
-        self.number("effort", MAX_EFFORT, "a whole number from 1 to 1000, or 0 for none")
+        let most = i64::from(MOST_EFFORT);
+        self.number("effort", most, "a whole number from 1 to 1000, or 0 for none")
     }
 
     /// A whole number from 0; none where it is absent, null or blank.
