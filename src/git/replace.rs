@@ -12,6 +12,7 @@ use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
 
 use super::{GitError, Project, Result, content, filter};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
+use crate::platform::disk::{Disk as _, RealDisk};
 use crate::platform::files;
 
 /// The working files of a branch and how far they are on the way to the new commit.
@@ -90,7 +91,9 @@ impl<'p> Move<'p> {
         let write: Vec<&Path> = self.written().map(|changed| Path::new(&changed.path)).collect();
         let new = self.view.find_tree(self.new)?;
         content::write_some(&self.view, self.project.filters(), &new, &stage, &write)?;
-        Ok(files::sync_filesystem(&stage)?)
+        let written = self.written().map(|changed| changed.path.as_str());
+        sync_below(&stage, written.collect())?;
+        Ok(files::sync_dir(&self.project.private_dir()?)?)
     }
 
     /// Moves what is still old to the new content, then the index, and makes both durable.
@@ -111,7 +114,7 @@ impl<'p> Move<'p> {
                 place(&stage.join(&changed.path), &target)?;
             }
         }
-        files::sync_filesystem(&self.root)?;
+        sync_below(&self.root, self.changes.iter().map(|changed| changed.path.as_str()).collect())?;
         self.move_index(survey)?;
         Ok(files::remove_dir_all(&stage)?)
     }
@@ -281,6 +284,16 @@ impl<'p> Move<'p> {
         files::rename(&next, &current)?;
         Ok(files::sync_dir(&self.git_dir)?)
     }
+}
+
+/// Makes these paths below a folder durable: what lies there, and that others are gone.
+fn sync_below(root: &Path, paths: Vec<&str>) -> Result<()> {
+    let above: BTreeSet<&str> = paths.iter().flat_map(|path| folders(path)).chain([""]).collect();
+    let above: Vec<PathBuf> = above.into_iter().map(|folder| root.join(folder)).collect();
+    // A link has no bytes: it is there with its name.
+    let is_file = |path: &PathBuf| files::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    let lie = paths.into_iter().map(|path| root.join(path)).filter(is_file);
+    Ok(RealDisk.sync_many(root, &lie.collect::<Vec<_>>(), &above)?)
 }
 
 fn mode_of(entry: &git2::TreeEntry<'_>) -> u32 {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::comparison::CheckRecord;
-use crate::domain::evidence::Isolation;
+use crate::domain::evidence::{Evidence, Isolation};
 use crate::domain::time::Timestamp;
 use crate::git::TreeId;
 use crate::platform::files::{self, FileError};
@@ -25,6 +25,36 @@ pub struct FlakyCount {
     pub times: u64,
     /// When last.
     pub last: Timestamp,
+}
+
+/// What the checks said about a tree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct TreeProof {
+    pub(super) checks: Vec<CheckRecord>,
+    /// All of it, where every check passed.
+    pub(super) green: Option<Evidence>,
+}
+
+impl TreeProof {
+    /// Of a run of the checks.
+    pub(super) fn of(evidence: &Evidence) -> TreeProof {
+        let mut green = evidence.is_green().then(|| evidence.clone());
+        for check in green.iter_mut().flat_map(|it| &mut it.checks) {
+            // That is said beside the base of one change.
+            check.compared = None;
+        }
+        TreeProof { checks: evidence.checks.iter().map(CheckRecord::of).collect(), green }
+    }
+
+    /// As the evidence of a commit with this tree, where it is green.
+    pub(super) fn evidence_of(self, commit: String) -> Option<Evidence> {
+        let mut evidence = Evidence { commit, repetitions: 0, ..self.green? };
+        for check in &mut evidence.checks {
+            let record = self.checks.iter().find(|record| record.name == check.name);
+            check.tests = record.map(|record| record.tests.clone()).unwrap_or_default();
+        }
+        Some(evidence)
+    }
 }
 
 /// What has to be the same for the records of a tree to be used again.
@@ -63,16 +93,16 @@ impl ProofRecords {
     }
 
     /// What the checks said about a tree. What cannot be read as that is as good as absent.
-    pub(super) fn read(&self, key: &TreeKey<'_>) -> Result<Option<Vec<CheckRecord>>, FileError> {
+    pub(super) fn read(&self, key: &TreeKey<'_>) -> Result<Option<TreeProof>, FileError> {
         let text = files::read_text_if_present(&self.file_of(key))?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Keeps what the checks said about a tree.
-    pub(super) fn keep(&self, key: &TreeKey<'_>, records: &[CheckRecord]) -> Result<(), FileError> {
+    pub(super) fn keep(&self, key: &TreeKey<'_>, proof: &TreeProof) -> Result<(), FileError> {
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         files::create_dir_all(&self.trees())?;
-        write(&self.file_of(key), &records)?;
+        write(&self.file_of(key), proof)?;
         let mut all = Vec::new();
         for path in files::list(&self.trees())? {
             all.push((files::metadata(&path)?.modified().ok(), path));
@@ -130,12 +160,13 @@ mod tests {
             environments: &[],
         };
         let begun = Timestamp::from_millis(0);
+        let nothing = TreeProof { checks: Vec::new(), green: None };
         std::thread::scope(|threads| {
             for thread in 0..4 {
-                let (records, key) = (&records, &key);
+                let (records, key, nothing) = (&records, &key, &nothing);
                 threads.spawn(move || {
                     for number in 0..40 {
-                        records.keep(&key(thread * 20 + number), &[]).unwrap();
+                        records.keep(&key(thread * 20 + number), nothing).unwrap();
                         let seen = vec![format!("{thread}"), "all".to_owned()];
                         records.count_flaky(seen, begun).unwrap();
                     }

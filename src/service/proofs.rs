@@ -1,7 +1,8 @@
 //! Proof: the checks at a change beside those at its base, told apart test by test, and the checks run by hand.
 //!
-//! What the checks say about a tree is kept by its key: the tree, what is configured about checks, and the isolation. It
-//! is used again for the base of other requests, never instead of running them at a change.
+//! What the checks say about a tree is kept by its key: the tree, what is configured about checks, what was prepared,
+//! and the isolation. It is used again for the base of other requests, and where it is green for another commit with
+//! the same tree.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::checks::{self, check_plan};
 use super::effect_error::EffectError;
-use super::proof_records::{FlakyCount, ProofRecords, TreeKey};
+use super::proof_records::{FlakyCount, ProofRecords, TreeKey, TreeProof};
 use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
 use crate::domain::effect::Proving;
@@ -149,7 +150,11 @@ pub(super) async fn prove(
 ) -> Result<Evidence, EffectError> {
     let base = base_of(team, id, commit)?;
     let trusted = base.unwrap_or(commit);
-    let ran = checks::run(team, id, commit, trusted, stop).await?;
+    let before = if how == Proving::Again { None } else { green(team, commit, trusted).await? };
+    let ran = match before {
+        Some(evidence) => evidence,
+        None => checks::run(team, id, commit, trusted, stop).await?,
+    };
     if how == Proving::Once && ran.has_failed() {
         return finish(team, ran).await;
     }
@@ -165,7 +170,10 @@ pub(super) async fn prove(
     let is_red = evidence.has_failed();
     let records = match base {
         Some(base) if is_red => Some(look(team, id, base, stop).await?),
-        Some(base) => read(team, base, &checks::in_force(team).await?, evidence.isolation).await?,
+        Some(base) => {
+            let plan = checks::in_force(team).await?;
+            read(team, base, &plan, evidence.isolation).await?.map(|proof| proof.checks)
+        }
         None => None,
     };
     comparison::hold_against(&mut evidence, records.as_deref());
@@ -178,6 +186,23 @@ pub(super) async fn prove(
         keep(team, commit, &evidence).await?;
     }
     finish(team, evidence).await
+}
+
+/// What is known already of a commit that has the same tree as one whose checks all passed. What was prepared for that
+/// one alone, since somebody agreed to it, counts for nobody else.
+async fn green(
+    team: &Arc<Team>,
+    commit: CommitId,
+    trusted: CommitId,
+) -> Result<Option<Evidence>, EffectError> {
+    let plan = checks::in_force(team).await?;
+    let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
+    let keys = |commit| git::checks::environment_keys(&team.project, commit, &plan, isolation);
+    if !plan.prepare.is_empty() && keys(commit).await? != keys(trusted).await? {
+        return Ok(None);
+    }
+    let proof = read(team, commit, &plan, isolation).await?;
+    Ok(proof.and_then(|proof| proof.evidence_of(commit.to_string())))
 }
 
 /// How the checks stand at the tip of the branch, which a request is about to grow from.
@@ -213,8 +238,8 @@ async fn look(
     };
     let plan = checks::in_force(team).await?;
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
-    if let Some(records) = read(team, commit, &plan, isolation).await? {
-        return Ok(records);
+    if let Some(proof) = read(team, commit, &plan, isolation).await? {
+        return Ok(proof.checks);
     }
     let mut evidence = checks::run(team, id, commit, commit, stop).await?;
     if evidence.has_failed() {
@@ -234,7 +259,7 @@ async fn read(
     commit: CommitId,
     plan: &CheckPlan,
     isolation: Isolation,
-) -> Result<Option<Vec<CheckRecord>>, EffectError> {
+) -> Result<Option<TreeProof>, EffectError> {
     let environments =
         git::checks::environment_keys(&team.project, commit, plan, isolation).await?;
     let (team, checks) = (Arc::clone(team), plan.digest.clone());
@@ -250,12 +275,12 @@ async fn read(
 async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result<(), EffectError> {
     let (checks, isolation) = (evidence.checks_digest.clone(), evidence.isolation);
     let environments: Vec<_> = evidence.environments.iter().map(|it| it.key.clone()).collect();
-    let records: Vec<CheckRecord> = evidence.checks.iter().map(CheckRecord::of).collect();
+    let proof = TreeProof::of(evidence);
     let team = Arc::clone(team);
     tasks::blocking(move || {
         let tree = team.project.tree_of(commit)?;
         let key = TreeKey { tree, checks: &checks, isolation, environments: &environments };
-        Ok(team.proofs.keep(&key, &records)?)
+        Ok(team.proofs.keep(&key, &proof)?)
     })
     .await?
 }

@@ -97,6 +97,13 @@ fn what_does_not_load_c11_c12_c13() {
         ("2.2", "limits: {rate_limit_wait_seconds: 604801}", "above 604800"),
         ("2.2", "limits: {rate_limit_waits: 5}", "did you mean `rate_limit"),
         ("retention", "retention: {files_days: 0}", "above 0"),
+        ("train", "limits: {parallel_runs: 0}", "above 0"),
+        ("train", "limits: {parallel_runs: -2}", "above 0"),
+        ("train", "limits: {check_runs: 0}", "above 0"),
+        ("train", "limits: {check_runs: -1}", "above 0"),
+        ("train", "train: {batch: 0}", "above 0"),
+        ("train", "train: {batch: -8}", "above 0"),
+        ("train", "train: {prove: all}", "`each` or `tip`"),
         ("retention", "retention: {file_days: 9}", "did you mean `files_days`"),
     ] {
         let shown = shown(&runtime_error(text));
@@ -108,6 +115,8 @@ fn what_does_not_load_c11_c12_c13() {
         ("cutoff_time: \"7:5\"", "22:00"),
         ("interval_minutes: -5", "1 to 10080"),
         ("interval_minutes: 0", "1 to 10080"),
+        ("wip_limit: 0", "above 0"),
+        ("wip_limit: -3", "above 0"),
         ("timezone: Mars/Base", "Asia/Seoul"),
     ] {
         let shown = shown(&runtime(&format!("sprint:\n  id: a\n  {text}\n")).unwrap_err());

@@ -101,3 +101,20 @@ async fn red_and_then_green_is_flaky_told_and_counted() {
     assert_eq!(counted["net: net"]["times"], 1, "{said}");
     house.close().await;
 }
+
+#[tokio::test]
+async fn a_tree_that_was_green_is_not_proven_again_for_another_change_that_makes_it() {
+    let checks = "[{name: all, command: [cat, /proc/sys/kernel/random/uuid]}]".to_owned();
+    let house = House::open(Plan { checks, ..Plan::default() }).await;
+    let mut ran = Vec::new();
+    for words in [EDIT, "in greet.sh replace \"good morning\" with \"hello\"", EDIT] {
+        let asked = house.ask(words).await;
+        let request = house.becomes(&asked, RequestStatus::Committed).await;
+        let evidence = request.work.evidence.clone().unwrap();
+        assert_eq!(request.outcome.commit_sha.as_ref(), Some(&evidence.commit));
+        ran.push(evidence.checks[0].log_digest.clone());
+    }
+    assert!(ran[0] != ran[1] && ran[0] == ran[2], "{ran:?}");
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}

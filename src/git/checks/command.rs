@@ -62,7 +62,8 @@ impl CheckFolders {
             carried.iter().map(|one| one.path.clone()).chain(made).collect();
         let objects = layout.objects(project)?;
         let tree = (layout.tree.lies.as_path(), layout.seen.as_path());
-        tree::write(project, commit, tree, &TreePool::at(&plan.trees), &objects, &ignored)?;
+        let has_crates =
+            tree::write(project, commit, tree, &TreePool::at(&plan.trees), &objects, &ignored)?;
         if !isolation.is_isolated() {
             for one in &carried {
                 let link = layout.tree.lies.join(&one.path);
@@ -72,7 +73,7 @@ impl CheckFolders {
                 files::symlink(&one.lies, &link)?;
             }
         }
-        let env = home::furnish(&layout.home.lies, &layout.home.seen)?;
+        let env = home::furnish(&layout.home.lies, &layout.home.seen, has_crates)?;
         Ok(CheckFolders {
             project: project.clone(),
             scratch: scratch.to_owned(),

@@ -9,28 +9,41 @@ use crate::platform::{files, places};
 /// Where cargo's home is, in the home of the checks.
 const CARGO: &str = ".cache/cargo";
 
-/// Furnishes `home`, which checks see as `seen`, and gives the words for their environment.
-pub(super) fn furnish(home: &Path, seen: &Path) -> Result<BTreeMap<String, String>> {
+/// Furnishes `home`, which checks see as `seen`, and gives the words for their environment. What cargo has downloaded
+/// is brought where the tree `has_crates`: that is a link for each crate, on each run.
+pub(super) fn furnish(
+    home: &Path,
+    seen: &Path,
+    has_crates: bool,
+) -> Result<BTreeMap<String, String>> {
     let mut env = places::tools_environment();
     let text = |path: &str| seen.join(path).to_string_lossy().into_owned();
     env.insert("HOME".to_owned(), seen.to_string_lossy().into_owned());
     // npm's own is in the tools, which cannot be written.
     env.insert("npm_config_cache".to_owned(), text(".cache/npm"));
     if let Some(real) = env.insert("CARGO_HOME".to_owned(), text(CARGO)) {
-        cargo_home(Path::new(&real), &home.join(CARGO))?;
+        let (real, made) = (Path::new(&real), home.join(CARGO));
+        cargo_home(real, &made)?;
+        if has_crates {
+            cargo_downloads(real, &made)?;
+        }
     }
     env.insert("CARGO_CACHE_AUTO_CLEAN_FREQUENCY".to_owned(), "never".to_owned());
     files::create_dir_all(&home.join(".cache"))?;
     Ok(env)
 }
 
-/// A home for cargo that it may write, in which what the real one has downloaded is there as links: cargo
-/// locks its home, unpacks what was only downloaded, and notes what it used.
+/// A home for cargo that it may write: it locks its home, and notes what it used.
 fn cargo_home(real: &Path, made: &Path) -> Result<()> {
     files::create_dir_all(made)?;
     for name in ["bin", "config", "config.toml"] {
         link(&real.join(name), &made.join(name))?;
     }
+    Ok(())
+}
+
+/// What the real home of cargo has downloaded, as links: cargo unpacks what was only downloaded.
+fn cargo_downloads(real: &Path, made: &Path) -> Result<()> {
     // `registry/src/<registry>/<crate>`: the registries' folders are its own, what is in them is not.
     for (folder, is_sorted) in [
         ("registry/index", false),

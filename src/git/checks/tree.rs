@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::{ObjectType, ReferenceType, Repository};
+use git2::{ObjectType, ReferenceType, Repository, Tree, TreeWalkMode, TreeWalkResult};
 
 use crate::git::trees::TreePool;
 use crate::git::{CommitId, Project, Result, content};
@@ -49,7 +49,7 @@ pub(super) const ALTERNATES: &str = "info/alternates";
 
 /// Makes `dir` the tree, of one that is kept in `pool` where there is one. `seen` is where looks at it are noted.
 /// `objects` is where checks will find the project's object folders; `ignored` are paths at which something else
-/// is going to lie, of which git shall say nothing.
+/// is going to lie, of which git shall say nothing. Gives whether the tree has packages of cargo.
 pub(super) fn write(
     project: &Project,
     commit: CommitId,
@@ -57,7 +57,7 @@ pub(super) fn write(
     pool: &TreePool,
     objects: &[PathBuf],
     ignored: &[PathBuf],
-) -> Result<()> {
+) -> Result<bool> {
     files::remove_dir_all_forced(dir)?;
     let source = project.repository()?;
     let tree = source.find_commit(commit.0)?.tree()?;
@@ -75,7 +75,22 @@ pub(super) fn write(
     }
     files::write(&git.join("info/exclude"), excluded(project, ignored))?;
     files::write(&git.join("objects").join(ALTERNATES), lines(objects))?;
-    Ok(files::write(&git.join("index"), content::index_for_git(&tree, seen)?)?)
+    files::write(&git.join("index"), content::index_for_git(&tree, seen)?)?;
+    has_crates(&tree)
+}
+
+/// Whether a manifest of cargo lies anywhere in a tree, or what one is made from, such as `Cargo.toml.in`.
+fn has_crates(tree: &Tree<'_>) -> Result<bool> {
+    let mut found = false;
+    let walked = tree.walk(TreeWalkMode::PreOrder, |_, entry| {
+        found |= entry.name_bytes().starts_with(b"Cargo.toml");
+        if found { TreeWalkResult::Abort } else { TreeWalkResult::Ok }
+    });
+    // A walk that was broken off is an error.
+    if !found {
+        walked?;
+    }
+    Ok(found)
 }
 
 fn lines(paths: &[PathBuf]) -> String {
