@@ -1,6 +1,7 @@
 //! What this machine can confine programs by.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use super::bubblewrap;
 use super::landlock::{self, Strength};
@@ -28,10 +29,15 @@ impl Confinement {
     }
 }
 
-/// Finds out what works here, by trying it.
+/// Finds out what works here, by trying it. What has worked once is not tried again; what did not is: it may have been
+/// installed, or allowed, meanwhile.
 pub async fn find() -> Confinement {
+    static WORKS: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(program) = WORKS.get() {
+        return Confinement::Bubblewrap(program.clone());
+    }
     let refused = match bubblewrap::find().await {
-        Ok(program) => return Confinement::Bubblewrap(program),
+        Ok(program) => return Confinement::Bubblewrap(WORKS.get_or_init(|| program).clone()),
         Err(reason) => reason,
     };
     match landlock::strength() {
