@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::domain::criterion::Criterion;
 use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -13,7 +14,8 @@ const OF_ANOTHER: &str = "request_id_of_another_request";
 
 /// Reads an object as a result of the role and step, held against the acceptance criteria that it judges; else
 /// the codes of what is wrong with it.
-pub type Check = fn(&Value, Role, Option<StepName>, &[String]) -> Result<RoleResult, Vec<String>>;
+pub type Check =
+    fn(&Value, Role, Option<StepName>, &[Criterion]) -> Result<RoleResult, Vec<String>>;
 
 /// Gives the JSON schema that the result of a role at a step, or of a duty, has to follow.
 pub(super) type SchemaOf = fn(Role, Option<StepName>, Option<Duty>) -> Value;
@@ -41,7 +43,7 @@ pub(crate) struct TurnAnswer<'a> {
     /// The request that it was about.
     pub(crate) request: &'a str,
     /// The acceptance criteria that it judges, where it judges any.
-    pub(crate) criteria: &'a [String],
+    pub(crate) criteria: &'a [Criterion],
 }
 
 impl ContractFns {

@@ -40,6 +40,7 @@ mod sprint;
 mod status;
 mod svg;
 mod told;
+mod verify;
 mod why;
 
 use global::{Global, runtime, until_interrupt};
@@ -86,6 +87,7 @@ enum Command {
     #[command(subcommand)]
     Request(command::Request),
     Approve(approve::Args),
+    Verify(verify::Args),
     Models,
     Cost,
     Health,
@@ -194,6 +196,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Route(args) => route::run(&cli.global, &args),
         Command::Request(args) => command::request(&cli.global, &args),
         Command::Approve(args) => approve::run(&cli.global, &args),
+        Command::Verify(args) => verify::run(&cli.global, &args),
         Command::Lifecycle(command) => lifecycle::run(&cli.global, &command),
         Command::Models => command::say_call(&cli.global, Question::Models),
         Command::Cost => command::say_call(&cli.global, Question::Cost),

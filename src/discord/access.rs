@@ -12,6 +12,8 @@ pub enum Form {
     Kickoff,
     /// The one that asks something before deciding.
     Question,
+    /// The one that says what is wrong with what a person looked at.
+    Issue,
 }
 
 /// The rules of the team as far as the link needs them.

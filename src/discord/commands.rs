@@ -8,6 +8,7 @@ use crate::domain::backlog::BacklogKind;
 use crate::domain::commands::{COMMANDS, Choice, Entry, GROUPS, Takes, Words};
 use crate::domain::ids::GuildId;
 use crate::domain::routes::Lane;
+use crate::domain::verification::ManualVerdict;
 
 /// What a person chooses to decide; the words are the values.
 pub(crate) const VERDICTS: [&str; 2] = ["approve", "reject"];
@@ -55,10 +56,13 @@ fn option(choice: &Choice) -> Value {
         Takes::File => (11, Vec::new(), false),
         Takes::Kind => (3, BacklogKind::ALL.map(kind_choice).to_vec(), false),
         Takes::Verdict => (3, VERDICTS.map(verdict_choice).to_vec(), false),
+        Takes::ManualVerdict => (3, ManualVerdict::ALL.map(manual_choice).to_vec(), false),
         Takes::Lane => (3, Lane::ALL.map(lane_choice).to_vec(), false),
-        Takes::Request | Takes::Subject | Takes::Waiting | Takes::RefusedMessage => {
-            (3, Vec::new(), true)
-        }
+        Takes::Request
+        | Takes::Subject
+        | Takes::Waiting
+        | Takes::ManualCriterion
+        | Takes::RefusedMessage => (3, Vec::new(), true),
     };
     let mut option = named(kind, &choice.name, &choice.about, &[]);
     if let Some(option) = option.as_object_mut() {
@@ -90,6 +94,17 @@ fn kind_choice(kind: BacklogKind) -> Value {
 fn verdict_choice(verdict: &str) -> Value {
     let ko = if verdict == "approve" { "승인" } else { "거절" };
     json!({"name": verdict, "value": verdict, "name_localizations": {"ko": ko}})
+}
+
+fn manual_choice(verdict: ManualVerdict) -> Value {
+    let ko = match verdict {
+        ManualVerdict::Pass => "통과",
+        ManualVerdict::Issue => "문제 있음",
+        ManualVerdict::Skip => "건너뛰기",
+        ManualVerdict::Blocked => "지금은 못 봄",
+    };
+    let name = verdict.as_str();
+    json!({"name": name, "value": name, "name_localizations": {"ko": ko}})
 }
 
 fn lane_choice(lane: Lane) -> Value {
@@ -227,8 +242,8 @@ mod tests {
             names,
             [
                 "ask", "fast", "quick", "full", "route", "status", "board", "why", "request",
-                "approve", "sprint", "backlog", "plan", "outbox", "models", "cost", "health",
-                "settings"
+                "approve", "verify", "sprint", "backlog", "plan", "outbox", "models", "cost",
+                "health", "settings"
             ]
         );
         let request = all.iter().find(|it| it["name"] == "request").unwrap();

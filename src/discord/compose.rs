@@ -233,9 +233,14 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .map(|button| {
             let style = match button.act {
                 ButtonAct::Retry => 1,
-                ButtonAct::Cancel | ButtonAct::Question | ButtonAct::Answer | ButtonAct::Lane => 2,
-                ButtonAct::Approve => 3,
-                ButtonAct::Reject => 4,
+                ButtonAct::Cancel
+                | ButtonAct::Question
+                | ButtonAct::Answer
+                | ButtonAct::Lane
+                | ButtonAct::Skip
+                | ButtonAct::Unready => 2,
+                ButtonAct::Approve | ButtonAct::Pass => 3,
+                ButtonAct::Reject | ButtonAct::Issue => 4,
             };
             let label = catalog.label(&format!("button.{}", button.act.as_str()), language);
             json!({"type": 2, "style": style, "label": label, "custom_id": button.custom_id()})

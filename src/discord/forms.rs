@@ -7,6 +7,7 @@ use crate::assets::catalog::Catalog;
 use crate::domain::ids::GateId;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
+use crate::domain::verification::CriterionRef;
 
 /// The field of the milestone.
 pub(crate) const MILESTONE: &str = "milestone";
@@ -22,7 +23,11 @@ const KICKOFF: &str = "k:";
 /// How a form that asks something before deciding is known again; the gate and the version of its card follow.
 const QUESTION: &str = "q:";
 
-/// Its field.
+/// How a form that says what is wrong with a person's criterion is known again; the criterion and the version of its
+/// card follow.
+const ISSUE: &str = "i:";
+
+/// The field of both.
 pub(crate) const WORDS: &str = "question";
 
 /// The options by which `/sprint start` takes files. Their ids have to fit into 100 characters.
@@ -35,9 +40,21 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
     if interaction["type"] == 3 {
         // Only a button opens a form: what merely has its id, such as a list, does not.
         let button = Button::parse(data["custom_id"].as_str()?)?;
-        let opens = data["component_type"] == 2 && button.act == ButtonAct::Question;
-        return opens
-            .then(|| question(&button, &|key| catalog.label(key, Language::of_locale(locale))));
+        let (mark, name) = match button.act {
+            ButtonAct::Question => (QUESTION, "question"),
+            ButtonAct::Issue => (ISSUE, "issue"),
+            ButtonAct::Approve
+            | ButtonAct::Reject
+            | ButtonAct::Pass
+            | ButtonAct::Skip
+            | ButtonAct::Unready
+            | ButtonAct::Cancel
+            | ButtonAct::Retry
+            | ButtonAct::Answer
+            | ButtonAct::Lane => return None,
+        };
+        let label = |key: &str| catalog.label(key, Language::of_locale(locale));
+        return (data["component_type"] == 2).then(|| one_field(&button, mark, name, &label));
     }
     let chosen = &data["options"][0];
     if interaction["type"] != 2 || data["name"] != "sprint" || chosen["name"] != "start" {
@@ -67,11 +84,18 @@ pub(crate) fn gate_of(custom_id: &str) -> Option<(GateId, u32)> {
     Some((GateId::parse(gate).ok()?, version.parse().ok()?))
 }
 
-fn question(button: &Button, label: &dyn Fn(&str) -> String) -> Value {
-    let (words, hint) = (label("form.question.label"), label("form.question.hint"));
+/// The criterion and the version of the card of a form that says what is wrong with it; `None` for any other.
+pub(crate) fn criterion_of(custom_id: &str) -> Option<(CriterionRef, u32)> {
+    let (criterion, version) = custom_id.strip_prefix(ISSUE)?.rsplit_once(':')?;
+    Some((criterion.parse().ok()?, version.parse().ok()?))
+}
+
+fn one_field(button: &Button, mark: &str, name: &str, label: &dyn Fn(&str) -> String) -> Value {
+    let of = |part: &str| label(&format!("form.{name}{part}"));
+    let (words, hint) = (of(".label"), of(".hint"));
     json!({
-        "custom_id": format!("{QUESTION}{}:{}", button.subject, button.version),
-        "title": label("form.question"),
+        "custom_id": format!("{mark}{}:{}", button.subject, button.version),
+        "title": of(""),
         "components": [field(WORDS, &words, 2, 1_000, true, &hint)],
     })
 }

@@ -26,6 +26,7 @@ use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::request::ReplyRoute;
 use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
+use crate::domain::verification::ManualVerdict;
 
 /// What a person wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +66,9 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
             if button.act == ButtonAct::Question =>
         {
             Some(Form::Question)
+        }
+        PersonRequest::Command(Command::Press { button, .. }) if button.act == ButtonAct::Issue => {
+            Some(Form::Issue)
         }
         PersonRequest::Command(_)
         | PersonRequest::Look(_)
@@ -237,6 +241,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
             PersonRequest::Command(Command::Steer { request_id, text: text() })
         }),
         ["approve"] => verdict(&options),
+        ["verify"] => verify(&options),
         ["sprint", "start"] => PersonRequest::Form(files(payload, &options)),
         ["sprint", "stop"] => {
             PersonRequest::Command(Command::SprintStop { now: options.yes("now") })
@@ -276,6 +281,22 @@ fn verdict(options: &Options<'_>) -> PersonRequest {
             PersonRequest::Command(Command::Decide { request_id, content: content.to_owned(), yes })
         }
         Err(_) => PersonRequest::NoRequest(what.chars().take(60).collect()),
+    }
+}
+
+/// `/verify`: what waits, or the criterion that was chosen and how it is.
+fn verify(options: &Options<'_>) -> PersonRequest {
+    let (Some(what), Some(verdict)) = (options.text("what"), options.text("verdict")) else {
+        return PersonRequest::Look(Question::Verify);
+    };
+    match (what.parse(), verdict.parse()) {
+        (Ok(criterion), Ok(verdict)) => PersonRequest::Command(Command::Verify {
+            criterion,
+            verdict,
+            words: options.text("text").unwrap_or_default().to_owned(),
+            seen: None,
+        }),
+        (_, _) => PersonRequest::NoRequest(what.chars().take(60).collect()),
     }
 }
 
@@ -360,6 +381,12 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
         let question = text(forms::WORDS).to_owned();
         let wanted = PersonRequest::Command(Command::AskBack { gate_id, version, question });
+        return Some(Commanded { actor, channel_id, language: shown, wanted });
+    }
+    if let Some((criterion, version)) = forms::criterion_of(&payload.data.custom_id) {
+        let words = text(forms::WORDS).to_owned();
+        let (verdict, seen) = (ManualVerdict::Issue, Some(version));
+        let wanted = PersonRequest::Command(Command::Verify { criterion, verdict, words, seen });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     let files = forms::files_of(&payload.data.custom_id)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::lenient::is_zero;
 use crate::domain::origin::Origin;
@@ -94,7 +95,7 @@ pub struct BacklogItem {
     pub scope: String,
     /// When it counts as done.
     #[serde(default)]
-    pub acceptance_criteria: Vec<String>,
+    pub acceptance_criteria: Vec<Criterion>,
     /// The milestone that it serves; blank where none.
     #[serde(default)]
     pub milestone_title: String,

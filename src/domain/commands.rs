@@ -18,6 +18,8 @@ pub enum Question {
     Sprint,
     /// The todos of the sprint, what each waits for, and the queue to the branch.
     Board,
+    /// The criteria that wait for a person who looks.
+    Verify,
     /// The backlog.
     Backlog,
     /// Which agent and model works for which role.
@@ -60,6 +62,10 @@ pub enum Takes {
     Subject,
     /// Something that waits for a person; suggested while it is typed.
     Waiting,
+    /// A criterion that a person judges; suggested while it is typed.
+    ManualCriterion,
+    /// How a person found a criterion.
+    ManualVerdict,
     /// A message that Discord refused; suggested while it is typed.
     RefusedMessage,
     /// A lane.
@@ -139,7 +145,7 @@ pub const GROUPS: [(Words, Words); 5] = [
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 25] = [
+pub const COMMANDS: [Entry; 26] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
@@ -258,6 +264,34 @@ pub const COMMANDS: [Entry; 25] = [
                 words("Approve, or turn down", "승인 또는 거절"),
                 Takes::Verdict,
                 true,
+            ),
+        ],
+        right: Right::Approve,
+    },
+    Entry {
+        path: &[words("verify", "확인")],
+        about: words(
+            "What has landed and waits for your look",
+            "반영된 것 중 사람이 봐야 하는 것 확인하기",
+        ),
+        options: &[
+            choice(
+                words("what", "대상"),
+                words("Which criterion", "어느 기준인가요"),
+                Takes::ManualCriterion,
+                false,
+            ),
+            choice(
+                words("verdict", "결과"),
+                words("How it is", "어떤가요"),
+                Takes::ManualVerdict,
+                false,
+            ),
+            choice(
+                words("text", "내용"),
+                words("What is wrong", "무엇이 문제인가요"),
+                Takes::Text,
+                false,
             ),
         ],
         right: Right::Approve,

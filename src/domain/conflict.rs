@@ -1,5 +1,6 @@
 //! Two changes that met in the same place.
 
+use crate::domain::criterion::Criterion;
 use serde::{Deserialize, Serialize};
 
 /// A change that does not fit onto what came onto the branch meanwhile. It stands on the branch's head already,
@@ -22,7 +23,7 @@ pub struct Conflict {
     pub answered: bool,
     /// The acceptance criteria of the requests on the other side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub criteria: Vec<String>,
+    pub criteria: Vec<Criterion>,
 }
 
 impl Conflict {

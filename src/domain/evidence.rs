@@ -277,6 +277,13 @@ impl Evidence {
             && self.checks.iter().all(|check| check.verdict == CheckVerdict::Passed)
     }
 
+    /// The checks that did not pass, by their names.
+    #[must_use]
+    pub fn failed(&self) -> Vec<String> {
+        let failed = self.checks.iter().filter(|it| it.verdict != CheckVerdict::Passed);
+        failed.map(|it| it.name.clone()).collect()
+    }
+
     /// Whether something fails, and all of it failed at the base as well.
     #[must_use]
     pub fn is_red_before(&self) -> bool {

@@ -14,6 +14,7 @@ use crate::domain::role::Role;
 use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
+use crate::domain::verification::{CriterionRef, ManualVerdict};
 
 /// A file that came with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +134,19 @@ pub enum Command {
         content: String,
         /// Whether it may be done.
         yes: bool,
+    },
+    /// Say how a criterion is that is a person's to judge.
+    Verify {
+        /// Which.
+        criterion: CriterionRef,
+        /// How it is.
+        verdict: ManualVerdict,
+        /// What there is to say about it.
+        #[serde(default)]
+        words: String,
+        /// The version of the card that was seen; none where it was named in a command.
+        #[serde(default)]
+        seen: Option<u32>,
     },
     /// Ask something before deciding, by the form that a card opened.
     AskBack {

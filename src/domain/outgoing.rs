@@ -109,6 +109,14 @@ words! {
         Reject = "reject",
         /// Ask something before deciding a gate: opens a form.
         Question = "question",
+        /// A person's criterion: it holds.
+        Pass = "pass",
+        /// It does not: opens a form for what is wrong.
+        Issue = "issue",
+        /// Nobody looks at it.
+        Skip = "skip",
+        /// It cannot be looked at now.
+        Unready = "unready",
         /// Withdraw the request.
         Cancel = "cancel",
         /// Try a blocked request again.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanId, PlanItemId, RequirementId};
 use crate::domain::lenient::is_zero;
 use crate::domain::time::Timestamp;
@@ -56,7 +57,7 @@ pub struct PlanItem {
     pub scope: String,
     /// What passes or fails, one thing each: `C-1` is the first.
     #[serde(default)]
-    pub criteria: Vec<String>,
+    pub criteria: Vec<Criterion>,
     /// The requirements that it serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<RequirementId>,

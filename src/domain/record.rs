@@ -25,6 +25,7 @@ use crate::domain::run::Run;
 use crate::domain::schedule::Scheduler;
 use crate::domain::session::Session;
 use crate::domain::sprint::Sprint;
+use crate::domain::verification::Verification;
 
 /// The folder of the runtime inside the workspace.
 pub const RUNTIME: &str = ".teams_runtime";
@@ -228,6 +229,8 @@ records! {
     Backlog(BacklogItem),
     /// A plan that a person brought.
     Plan(StoredPlan),
+    /// What people look at themselves.
+    Verification(Verification),
     /// A sprint.
     Sprint(Sprint),
     /// When sprints begin.
@@ -394,6 +397,16 @@ impl Record for BacklogItem {
 impl Record for StoredPlan {
     fn path(&self) -> String {
         format!("plans/{}.json", self.plan_id)
+    }
+}
+
+impl Record for Verification {
+    fn path(&self) -> String {
+        format!("verifications/{}.json", self.request_id)
+    }
+
+    fn is_open(&self) -> bool {
+        self.open().next().is_some()
     }
 }
 

@@ -26,6 +26,7 @@ use crate::domain::run::Run;
 use crate::domain::schedule::Scheduler;
 use crate::domain::session::Session;
 use crate::domain::sprint::Sprint;
+use crate::domain::verification::Verification;
 
 /// How many rooms of ended requests are remembered, so that a message there finds its request.
 pub const ROOMS_KEPT: usize = 1_000;
@@ -52,6 +53,9 @@ pub struct State {
     pub outgoing: BTreeMap<OutgoingId, Arc<Outgoing>>,
     /// Open gates.
     pub gates: BTreeMap<GateId, Arc<Gate>>,
+    /// What people look at themselves and have not answered yet, by its request.
+    #[serde(default)]
+    pub verifications: BTreeMap<RequestId, Arc<Verification>>,
     /// Running operations.
     pub operations: BTreeMap<OperationId, Arc<Operation>>,
     /// Sessions of open requests, keyed `role/request`.
@@ -132,6 +136,9 @@ impl State {
             AnyRecord::Effect(it) => keep(&mut self.effects, it.effect_id.clone(), it),
             AnyRecord::Outgoing(it) => keep(&mut self.outgoing, it.outgoing_id.clone(), it),
             AnyRecord::Gate(it) => keep(&mut self.gates, it.gate_id.clone(), it),
+            AnyRecord::Verification(it) => {
+                keep(&mut self.verifications, it.request_id.clone(), it);
+            }
             AnyRecord::Operation(it) => keep(&mut self.operations, it.operation_id.clone(), it),
             AnyRecord::Session(it) => {
                 keep(&mut self.sessions, session_key(it.role, &it.request_id), it);
@@ -188,6 +195,7 @@ impl State {
             .chain(self.effects.values().cloned().map(AnyRecord::Effect))
             .chain(self.outgoing.values().cloned().map(AnyRecord::Outgoing))
             .chain(self.gates.values().cloned().map(AnyRecord::Gate))
+            .chain(self.verifications.values().cloned().map(AnyRecord::Verification))
             .chain(self.operations.values().cloned().map(AnyRecord::Operation))
             .chain(self.sessions.values().cloned().map(AnyRecord::Session))
             .chain(self.backlog.values().cloned().map(AnyRecord::Backlog))

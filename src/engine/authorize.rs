@@ -63,6 +63,8 @@ actions! {
     Shorten,
     /// Decide what waits for a person.
     Decide,
+    /// Say how a criterion is that is a person's to judge.
+    Verify,
     /// Begin, end or continue a sprint.
     ControlSprint,
     /// Change the backlog.
@@ -166,7 +168,7 @@ fn check(
 pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
     use Action::{
         Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Lengthen, Look, Retry, Revise,
-        Say, Shorten,
+        Say, Shorten, Verify,
     };
     match ingress {
         Ingress::Message
@@ -178,8 +180,8 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         Ingress::Reaction => &[],
         Ingress::Select => &[Lengthen, Shorten],
         Ingress::Autocomplete => &[Look],
-        Ingress::Button => &[Cancel, Retry, Decide, Lengthen],
-        Ingress::Modal => &[ControlSprint, Decide],
+        Ingress::Button => &[Cancel, Retry, Decide, Lengthen, Verify],
+        Ingress::Modal => &[ControlSprint, Decide, Verify],
         Ingress::Slash | Ingress::Operator => &[
             Ask,
             Say,
@@ -189,6 +191,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
             Lengthen,
             Shorten,
             Decide,
+            Verify,
             ControlSprint,
             KeepBacklog,
             KeepOutbox,
@@ -206,6 +209,7 @@ const fn right_for(action: Action, own: bool) -> Right {
         Action::Lengthen
         | Action::Shorten
         | Action::Decide
+        | Action::Verify
         | Action::ControlSprint
         | Action::KeepBacklog
         | Action::KeepOutbox => Right::Approve,

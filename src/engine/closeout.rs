@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
 use super::progress::{begin, check, commit_then, deliver};
 use super::turn::Turn;
-use super::{attempts, contract, ending, handoff, lifecycle, progress, proof, say, train};
+use super::{attempts, contract, ending, handoff, lifecycle, progress, proof, say, train, verify};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, Proving};
@@ -278,6 +278,7 @@ pub(super) fn merged(
         "elsewhere": elsewhere,
     });
     ending::end(turn, id, RequestStatus::Committed, "final.committed", values);
+    verify::landed(turn, id, commit);
 }
 
 /// The branch moved on meanwhile: the candidate follows it, however often, and is proven again.

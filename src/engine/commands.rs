@@ -9,7 +9,7 @@ use super::gates::{self, ShownContent, Verdict};
 use super::plan::import;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
-use super::{followup, intake, outbox, routes, say, sprint};
+use super::{followup, intake, outbox, routes, say, sprint, verify};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Command, RouteChange};
@@ -17,6 +17,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct, Content};
 use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus};
 use crate::domain::routes::Lane;
+use crate::domain::verification::ManualVerdict;
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
@@ -66,6 +67,9 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                 return Answer::Refused(plain(language, "too_long", json!({ "limit": limit })));
             }
             ask(turn, &granted, &text, channel_id, language, lane)
+        }
+        Command::Verify { criterion, verdict, words, seen } => {
+            verify::answer(turn, actor, &criterion, (verdict, &words), seen)
         }
         Command::Route { request_id, change } => routes::change(turn, actor, &request_id, change),
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
@@ -142,7 +146,10 @@ fn press(
             gates::decide(turn, actor, &gate_id, seen, verdict)
         }
         // Opens a form, and that decides nothing.
-        ButtonAct::Question => Answer::Accepted,
+        ButtonAct::Question | ButtonAct::Issue => Answer::Accepted,
+        ButtonAct::Pass => verify_by_card(turn, actor, button, ManualVerdict::Pass),
+        ButtonAct::Skip => verify_by_card(turn, actor, button, ManualVerdict::Skip),
+        ButtonAct::Unready => verify_by_card(turn, actor, button, ManualVerdict::Blocked),
         // A list of choices comes as what was chosen.
         ButtonAct::Lane => Answer::Ignored("nothing was chosen"),
         ButtonAct::Answer => match RequestId::parse(&button.subject) {
@@ -159,6 +166,20 @@ fn press(
                 retry(turn, actor, &id)
             }
         }
+    }
+}
+
+fn verify_by_card(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    button: &Button,
+    verdict: ManualVerdict,
+) -> Answer {
+    match button.subject.parse() {
+        Ok(criterion) => {
+            verify::answer(turn, actor, &criterion, (verdict, ""), Some(button.version))
+        }
+        Err(_) => Answer::Ignored("not a criterion"),
     }
 }
 

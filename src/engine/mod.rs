@@ -47,6 +47,7 @@ pub mod sprint;
 mod tests;
 mod train;
 mod turn;
+pub mod verify;
 mod withdrawal;
 mod words;
 

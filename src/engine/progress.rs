@@ -136,6 +136,9 @@ fn note(note: &ReportChange) -> String {
         ReportChange::RowsDiffer(faults) => {
             format!("The rows of the last verdict were not one for each criterion ({faults}).")
         }
+        ReportChange::CriteriaFail(criteria) => {
+            format!("The checks of these criteria fail: {}.", criteria.join("; "))
+        }
         ReportChange::SpecificationAtFault => {
             "QA found the specification itself at fault.".to_owned()
         }

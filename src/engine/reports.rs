@@ -18,7 +18,9 @@ use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
+use crate::domain::criterion::Criterion;
 use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS};
+use crate::domain::evidence::Evidence;
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::language::Language;
@@ -131,7 +133,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Result<RunReport, String> {
 }
 
 /// The acceptance criteria that a request is held against.
-fn criteria_of(turn: &Turn<'_>, request: &Request) -> Vec<String> {
+fn criteria_of(turn: &Turn<'_>, request: &Request) -> Vec<Criterion> {
     let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
     contract::criteria(request, item)
 }
@@ -249,6 +251,7 @@ fn step_result(
     let to_be_built = request.todo_id.is_some() || request.work.candidate.is_some();
     let documents = documents(request, report);
     let criteria = criteria_of(turn, request);
+    let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();
     claims::hold_against(turn, id, report, result);
     keep_criteria(turn, id, result);
     keep_unjudged(turn, id, result);
@@ -257,6 +260,7 @@ fn step_result(
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
     facts.is_to_be_built = to_be_built;
     facts.criteria = criteria;
+    facts.failed_checks = failed_checks;
     let decision = lifecycle::decide(&lifecycle, &state, &facts);
     if let Some(kept) = turn.edit(id).and_then(|request| request.work.result.as_mut()) {
         lifecycle::drop_foreign_documents(&state, Arc::make_mut(kept));
@@ -316,7 +320,7 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     }
     if let Some(request) = turn.edit(id) {
         request.work.criteria =
-            said.iter().take(MOST_CRITERIA).map(|text| say::cut(text, 600)).collect();
+            said.iter().take(MOST_CRITERIA).map(|text| say::cut(text, 600).into()).collect();
     }
 }
 

@@ -22,7 +22,11 @@ pub fn overview(state: &State) -> Value {
     let line = |request: &&Request| line(request, train::place(state, &request.request_id));
     let lines: Vec<Value> = open.iter().take(LINES).map(line).collect();
     let refused = refused(state).count();
-    json!({ "open": open.len(), "lines": lines, "waiting": state.gates.len(), "refused": refused })
+    let verify: usize = state.verifications.values().map(|it| it.open().count()).sum();
+    json!({
+        "open": open.len(), "lines": lines, "waiting": state.gates.len(), "verify": verify,
+        "refused": refused,
+    })
 }
 
 /// The same of one request.
@@ -30,7 +34,7 @@ pub fn overview(state: &State) -> Value {
 pub fn overview_of(state: &State, request: &Request) -> Value {
     let waiting = usize::from(request.work.gate_id.is_some());
     let place = train::place(state, &request.request_id);
-    json!({ "open": 1, "lines": [line(request, place)], "waiting": waiting, "refused": 0 })
+    json!({ "open": 1, "lines": [line(request, place)], "waiting": waiting, "verify": 0, "refused": 0 })
 }
 
 fn line(request: &Request, place: Option<usize>) -> Value {

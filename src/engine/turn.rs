@@ -480,6 +480,7 @@ fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
         AnyRecord::Operation(it) => Some((it.operation_id.to_string(), Some(&it.request_id))),
         AnyRecord::Request(_)
         | AnyRecord::Gate(_)
+        | AnyRecord::Verification(_)
         | AnyRecord::Session(_)
         | AnyRecord::Backlog(_)
         | AnyRecord::Plan(_)

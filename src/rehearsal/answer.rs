@@ -12,6 +12,7 @@ use super::{chat, duties};
 use crate::agents::prompt::Task;
 use crate::agents::rehearsal::Brief;
 use crate::domain::backlog::BacklogItem;
+use crate::domain::criterion::Criterion;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::role::Role;
@@ -204,6 +205,9 @@ fn plan(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> An
     let mut accepted: Vec<String> =
         edits.iter().map(|edit| edit.describe(&task.language)).collect();
     accepted.push(say(task, "the project's checks pass", "프로젝트의 검사가 통과한다"));
+    // What the request leaves to people, each a line of its own.
+    let lines_of_it = task.request.text.lines().map(str::trim);
+    accepted.extend(lines_of_it.filter(|it| Criterion::from(*it).is_manual()).map(str::to_owned));
     let text = format!(
         "# {title}\n\nRequest {id}, planned by the rehearsal agent.\n\n## Acceptance criteria\n\n{criteria}\n- the project's checks pass\n\n## Changes\n\n{criteria}\n",
         id = task.request_id,
@@ -348,9 +352,9 @@ fn verdict<'a>(draft: Draft<'a>, decision: &str, seen: &[Value], finding: &str) 
     )
 }
 
-/// A row for each criterion where there are any. The rehearsal agent does not understand them: each is as good as
+/// A row for each criterion that is not a person's, where there are any. The rehearsal agent does not understand them: each is as good as
 /// the worst that was seen.
-fn by_criterion(criteria: &[String], seen: &[Value]) -> Vec<Value> {
+fn by_criterion(criteria: &[Criterion], seen: &[Value]) -> Vec<Value> {
     if criteria.is_empty() {
         return seen.to_vec();
     }
@@ -359,8 +363,8 @@ fn by_criterion(criteria: &[String], seen: &[Value]) -> Vec<Value> {
     };
     let told = |key: &str| worst[key].as_str().unwrap_or_default();
     let evidence = format!("{}: {}", told("criterion"), told("evidence"));
-    let numbers = (1..=criteria.len()).map(|number| format!("C-{number}"));
-    numbers.map(|number| row(&number, &evidence, told("result"))).collect()
+    let own = criteria.iter().zip(1..).filter(|(criterion, _)| !criterion.is_manual());
+    own.map(|(_, number)| row(&format!("C-{number}"), &evidence, told("result"))).collect()
 }
 
 /// Passes only what was seen: the edits in the files, and the runtime's own record of the checks.

@@ -48,6 +48,7 @@ impl Access for HubAccess {
                 authorize::<act::ControlSprint>(policy, &actor, Resource::Team).is_ok()
             }
             Form::Question => authorize::<act::Decide>(policy, &actor, Resource::Team).is_ok(),
+            Form::Issue => authorize::<act::Verify>(policy, &actor, Resource::Team).is_ok(),
         })
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::agents::{SprintBrief, TaskDocument, Work};
 use crate::domain::backlog::BacklogItem;
+use crate::domain::criterion::Criterion;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, Sprint};
@@ -74,7 +75,7 @@ fn some<T: serde::Serialize>(given: &[T]) -> Vec<Value> {
 }
 
 /// The acceptance criteria that a request is held against.
-pub(super) fn criteria(state: &State, request: &Request) -> Vec<String> {
+pub(super) fn criteria(state: &State, request: &Request) -> Vec<Criterion> {
     let item = request.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
     contract::criteria(request, item.map(Arc::as_ref))
 }

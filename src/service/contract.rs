@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::agents::ContractFns;
+use crate::domain::criterion::Criterion;
 use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -19,7 +20,7 @@ fn check(
     value: &Value,
     role: Role,
     step: Option<StepName>,
-    criteria: &[String],
+    criteria: &[Criterion],
 ) -> Result<RoleResult, Vec<String>> {
     let checked = contract::check(value, role, step, criteria);
     checked.map_err(|issues| issues.iter().map(ToString::to_string).collect())

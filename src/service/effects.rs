@@ -22,6 +22,7 @@ use super::task;
 use super::team::{Team, now};
 use crate::domain::config::Commits;
 use crate::domain::conflict::Conflict;
+use crate::domain::criterion::Criterion;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
@@ -407,7 +408,7 @@ async fn rebase(
 async fn criteria_of_others(
     team: &Arc<Team>,
     conflict: Conflict,
-) -> Result<Vec<String>, EffectError> {
+) -> Result<Vec<Criterion>, EffectError> {
     let team = Arc::clone(team);
     tasks::blocking(move || {
         let mut criteria = Vec::new();

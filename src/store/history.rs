@@ -22,6 +22,7 @@ use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::verification::Verification;
 use crate::platform::disk::{Disk, replace_synced};
 use crate::platform::files;
 
@@ -72,6 +73,9 @@ pub(super) fn pack(
     let requests = packing.requests()?;
     let mut old: Vec<String> = requests.values().flatten().cloned().collect();
     old.extend(packing.about_requests("gates", |it: &Gate| &it.request_id, &requests)?);
+    let verified =
+        packing.about_requests("verifications", |it: &Verification| &it.request_id, &requests)?;
+    old.extend(verified);
     old.extend(packing.about_requests("operations", |it: &Operation| &it.request_id, &requests)?);
     old.extend(packing.archive()?);
     packing.write(&old, goes_on)?;
@@ -86,7 +90,7 @@ pub(super) fn is_anything_old(
     rules: &Retention,
 ) -> Result<bool, StoreError> {
     let mut folders = vec![HISTORY.to_owned()];
-    folders.extend(["requests", "gates", "operations"].map(inside));
+    folders.extend(["requests", "gates", "operations", "verifications"].map(inside));
     for role in Role::ALL {
         folders.extend(archive_folders(disk, root, role)?);
     }

@@ -130,6 +130,7 @@ const fn result_path(kind: RecordKind) -> &'static [&'static str] {
         | RecordKind::Effect
         | RecordKind::Outgoing
         | RecordKind::Gate
+        | RecordKind::Verification
         | RecordKind::Operation
         | RecordKind::Session
         | RecordKind::Backlog

@@ -215,6 +215,7 @@ impl LoadedWorkspace {
             (RecordKind::Effect, "effects"),
             (RecordKind::Outgoing, "outbox"),
             (RecordKind::Gate, "gates"),
+            (RecordKind::Verification, "verifications"),
         ] {
             let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
             let names = names.filter(|name| !name.starts_with('.') && name.ends_with(".json"));

@@ -48,7 +48,7 @@ pub(super) fn migrate(
 /// Whether a path of the folder of the runtime is of the store's: what agents and prompts left there, and
 /// worktrees, are no records and stay where they are.
 fn is_stored(path: &Path) -> bool {
-    const FOLDERS: [&str; 12] = [
+    const FOLDERS: [&str; 14] = [
         "backlog",
         "effects",
         "gates",
@@ -57,10 +57,12 @@ fn is_stored(path: &Path) -> bool {
         "lifecycles",
         "operations",
         "outbox",
+        "plans",
         "requests",
         "role_sessions",
         "runs",
         "sprints",
+        "verifications",
     ];
     let mut parts = path.components();
     let Some(Component::Normal(first)) = parts.next() else { return false };

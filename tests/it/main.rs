@@ -103,5 +103,6 @@ mod team_tools;
 mod team_train;
 mod team_transport;
 mod team_two_agents;
+mod team_verify;
 mod team_worktrees;
 mod tidy;

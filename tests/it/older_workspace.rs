@@ -8,6 +8,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teams::domain::backlog::BacklogStatus;
+use teams::domain::criterion::Criterion;
 use teams::domain::ids::{BacklogId, RequestId, SprintId};
 use teams::domain::request::RequestStatus;
 use teams::domain::sprint::{
@@ -407,7 +408,7 @@ fn items_of_no_active_sprint_are_free_again() {
     let rank = |id: &str| state.backlog[&BacklogId::parse(id).unwrap()].priority_rank;
     assert_eq!((rank("b3"), rank("b4")), (2, 0));
     let blocked = &state.backlog[&BacklogId::parse("b6").unwrap()];
-    assert_eq!(blocked.acceptance_criteria, ["one line"]);
+    assert_eq!(blocked.acceptance_criteria, [Criterion::from("one line")]);
     assert_eq!(blocked.created_at, blocked.updated_at);
     assert_eq!(state.settled_items.len(), 1);
     for part in ["\"ready?\"", "\"moon\"", "\"soon\"", "\"yesterday\""] {

@@ -106,10 +106,10 @@ async fn two_requests_that_change_the_same_line_both_land_and_each_is_told_of_th
     assert!(built.len() == 1 && !built[0].contains("# What the branch changed meanwhile"));
     let solved = prompts(&house, &second, "conflict_resolver").await;
     assert_eq!(solved.len(), 1);
-    let criterion = first.work.criteria.first().unwrap();
+    let criterion = first.work.criteria.first().unwrap().to_string();
     assert_eq!(second.work.others_criteria, first.work.criteria);
     let judged = prompts(&house, &second, "qa").await;
-    assert!(judged.last().unwrap().contains(criterion), "{judged:#?}");
+    assert!(judged.last().unwrap().contains(&criterion), "{judged:#?}");
     let wanted = [
         "# What the branch changed meanwhile",
         "+echo good morning",

@@ -13,6 +13,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde_json::Value;
 
+use crate::domain::criterion;
 use crate::domain::role::Role;
 
 mod error;
@@ -103,7 +104,7 @@ pub fn assemble(making: &PromptInput<'_>) -> Result<Prompt, PromptError> {
         worktree => making.worktree,
         schema => serde_json::to_string_pretty(making.schema).unwrap_or_default(),
         submit => making.submit,
-        criteria => numbered('C', &task.criteria),
+        criteria => numbered('C', &criterion::written(&task.criteria)),
         requirements => numbered('R', requirements),
     };
     let mut parts = Vec::new();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::work::{ConflictBrief, Work};
+use crate::domain::criterion::Criterion;
 use crate::domain::evidence::Evidence;
 use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
@@ -138,7 +139,7 @@ pub struct Task {
     pub evidence: Option<Evidence>,
     /// The acceptance criteria that it is held against, in the order in which they are numbered.
     #[serde(default)]
-    pub criteria: Vec<String>,
+    pub criteria: Vec<Criterion>,
     /// What the branch changed in the same places, where that is to be solved.
     #[serde(default)]
     pub conflict: Option<ConflictBrief>,

@@ -199,7 +199,7 @@ fn every_duty_renders_and_says_what_it_is_about() {
                 let mut task = task();
                 task.role = Role::Planner;
                 task.step = None;
-                task.criteria = vec!["it  is\nloud".to_owned()];
+                task.criteria = vec!["it  is\nloud".into()];
                 task.work = Work { duty: Some(duty), planning_step: Some(step), ..work.clone() };
                 let text = make(&task, 100_000).unwrap().text;
                 let has_all = [
@@ -322,7 +322,7 @@ fn what_has_to_hold_is_never_cut_and_what_was_cut_is_listed() {
     let id = BacklogId::parse("backlog-1").unwrap();
     let item = BacklogItem::new(id, "Shout", "add --shout", BacklogKind::Bug, at);
     let mut task = task();
-    task.criteria = (0..40).map(|n| format!("criterion {n} holds")).collect();
+    task.criteria = (0..40).map(|n| format!("criterion {n} holds").into()).collect();
     task.work.item = Some(item);
     task.diff = "+line\n".repeat(20_000);
     task.upstream.first_mut().unwrap().summary = "words ".repeat(10_000);
@@ -359,7 +359,7 @@ fn nobodys_words_pass_for_ours() {
     let text = || evil.to_owned();
     let said = || PersonMessage::new(evil, evil);
     let mut task = task();
-    task.criteria = vec![text()];
+    task.criteria = vec![text().into()];
     task.conflict = Some(ConflictBrief {
         head: text(),
         paths: vec![text()],
@@ -371,7 +371,7 @@ fn nobodys_words_pass_for_ours() {
             words: text(),
             plan: text(),
         }],
-        criteria: vec![text()],
+        criteria: vec![text().into()],
     });
     task.request = said();
     task.earlier = vec![text()];

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::criterion::Criterion;
 use crate::domain::sprint::{Duty, PlanningStep, ResearchPrepass, SprintCommit, Todo};
 
 /// A sprint, as far as its roles need it.
@@ -55,7 +56,7 @@ pub struct ConflictBrief {
     /// The changes that it came by, newest first.
     pub others: Vec<OtherChange>,
     /// The acceptance criteria of those that are requests.
-    pub criteria: Vec<String>,
+    pub criteria: Vec<Criterion>,
 }
 
 /// A change that somebody else brought onto the branch.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::output::say_json;
 use super::plain::plain;
 use super::{Failure, Global, say};
+use crate::domain::criterion::Judge;
 use crate::domain::ids::PlanItemId;
 use crate::domain::plan::{PlanItem, PlanPart, Severity};
 use crate::engine::plan::graph::Graph;
@@ -102,8 +103,14 @@ fn as_json(plan: &CheckedPlan) -> Value {
     let items: Vec<Value> = items
         .map(|(at, item)| {
             let criteria = item.criteria.iter().zip(1..);
-            let criteria =
-                criteria.map(|(text, number)| json!({ "id": format!("C-{number}"), "text": text }));
+            let criteria = criteria.map(|(it, number)| {
+                let (judge, check) = match &it.judge {
+                    Judge::Qa => ("qa", None),
+                    Judge::Check(name) => ("check", Some(name)),
+                    Judge::Person => ("person", None),
+                };
+                json!({ "id": format!("C-{number}"), "text": it.text, "judge": judge, "check": check })
+            });
             let mut value = json!(item);
             value["criteria"] = criteria.collect();
             value["depends_on"] = json!(item.depends_on);

@@ -58,6 +58,8 @@ words! {
         GateDecided = "gate_decided",
         /// A person has to decide.
         GateOpened = "gate_opened",
+        /// A person said how a criterion is that is theirs to judge.
+        Verified = "verified",
         /// A step of planning is given back; older records have it.
         InitialPhaseStepReopened = "initial_phase_step_reopened",
         /// It left the queue to the branch without having landed.

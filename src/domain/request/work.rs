@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spent::Spent;
 use crate::domain::conflict::Conflict;
+use crate::domain::criterion::Criterion;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{GateId, OperationId, RequestId, RunId};
@@ -38,7 +39,7 @@ pub struct RequestWork {
     pub result: Option<Arc<RoleResult>>,
     /// The acceptance criteria of its own plan; those of an item stand in the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub criteria: Vec<String>,
+    pub criteria: Vec<Criterion>,
     /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
@@ -78,7 +79,7 @@ pub struct RequestWork {
     pub held: Option<Evidence>,
     /// The acceptance criteria of others that its change was brought together with: they have to hold as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub others_criteria: Vec<String>,
+    pub others_criteria: Vec<Criterion>,
     /// What its change and the branch both changed, until that is solved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,

@@ -31,6 +31,9 @@ pub struct SprintClosing {
     pub chain_seconds: u64,
     /// The requirements that no delivered todo serves, each as `R-1: its words`.
     pub unmet_requirements: Vec<String>,
+    /// The criteria that people had not answered at its end, each with the todo that it belongs to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unverified: Vec<String>,
     /// What lay uncommitted in the project's checkout at its end. The team works in worktrees of its own, so
     /// that this is people's; nobody commits it but they.
     pub uncommitted_paths: Vec<String>,

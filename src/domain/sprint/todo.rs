@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::{BacklogItem, BacklogKind, blank_is_none};
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, RequestId, TodoId};
 use crate::domain::lenient::is_zero;
 use crate::domain::request::{Request, RequestStatus};
@@ -110,7 +111,7 @@ pub struct Todo {
     pub status: TodoStatus,
     /// When it counts as done.
     #[serde(default)]
-    pub acceptance_criteria: Vec<String>,
+    pub acceptance_criteria: Vec<Criterion>,
     /// The requirements that its item says it serves.
     #[serde(default)]
     pub requirements: Vec<String>,
@@ -215,7 +216,7 @@ impl Todo {
         item.milestone_title.clone_from(&self.milestone_title);
         item.priority_rank = self.priority_rank;
         item.effort = self.effort;
-        let said = self.acceptance_criteria.iter().filter(|text| !text.trim().is_empty());
+        let said = self.acceptance_criteria.iter().filter(|it| !it.is_blank());
         item.acceptance_criteria = said.cloned().collect();
         item
     }

@@ -2,6 +2,7 @@
 //! schema that it is asked to follow.
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::criterion::Criterion;
 use crate::domain::request::Request;
 
 mod extract;
@@ -18,17 +19,17 @@ pub use validate::{ContractIssue, check, validate};
 /// The acceptance criteria that a request is held against: those of its item, else those of its own plan; and those of
 /// others that its change was brought together with.
 #[must_use]
-pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<String> {
+pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<Criterion> {
     let own = item.map(|item| item.acceptance_criteria.as_slice()).unwrap_or_default();
-    let said = |list: &[String]| -> Vec<String> {
-        list.iter().filter(|text| !text.trim().is_empty()).cloned().collect()
+    let said = |list: &[Criterion]| -> Vec<Criterion> {
+        list.iter().filter(|it| !it.is_blank()).cloned().collect()
     };
     let own = said(own);
     let mut all = if own.is_empty() { said(&request.work.criteria) } else { own };
     let others = said(&request.work.others_criteria);
     if all.is_empty() && !others.is_empty() {
         // Without a plan it is what was asked for that has to hold beside them.
-        all.extend(request.scope.lines().next().map(str::to_owned));
+        all.extend(request.scope.lines().next().map(Criterion::from));
     }
     for one in others {
         if !all.contains(&one) {

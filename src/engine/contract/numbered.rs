@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::domain::criterion::{self, Criterion};
+
 /// The letter of acceptance criteria.
 const CRITERION: char = 'C';
 /// The letter of a sprint's requirements.
@@ -82,19 +84,23 @@ impl fmt::Display for RowFaults {
     }
 }
 
-/// Holds the criteria that rows name against those that there are. Any rows will do where there are none.
+/// Holds the criteria that rows name against those that there are. Any rows will do where there are none; what a person
+/// is to judge needs none.
 #[must_use]
-pub fn row_faults<'r>(criteria: &[String], rows: impl Iterator<Item = &'r str>) -> RowFaults {
+pub fn row_faults<'r>(criteria: &[Criterion], rows: impl Iterator<Item = &'r str>) -> RowFaults {
     let mut faults = RowFaults::default();
     if criteria.is_empty() {
         return faults;
     }
+    let written = criterion::written(criteria);
     let mut count = vec![0_usize; criteria.len()];
     for row in rows {
         // Of two criteria in the same words each has a row of its own.
-        let free = (0..criteria.len())
-            .find(|index| count[*index] == 0 && flat(&criteria[*index]) == flat(row));
-        match free.or_else(|| find(criteria, CRITERION, row)) {
+        let says = |index: usize| {
+            [&written[index], &criteria[index].text].into_iter().any(|text| flat(text) == flat(row))
+        };
+        let free = (0..criteria.len()).find(|index| count[*index] == 0 && says(*index));
+        match free.or_else(|| find(&written, CRITERION, row)) {
             Some(index) => count[index] += 1,
             None => faults.unknown.push(short(row)),
         }
@@ -102,6 +108,7 @@ pub fn row_faults<'r>(criteria: &[String], rows: impl Iterator<Item = &'r str>) 
     for (index, count) in count.into_iter().enumerate() {
         let name = || name(CRITERION, index);
         match count {
+            0 if criteria[index].is_manual() => {}
             0 => faults.missing.push(name()),
             1 => {}
             _ => faults.doubled.push(name()),
@@ -158,7 +165,7 @@ mod tests {
 
     #[test]
     fn rows_are_missing_doubled_or_unknown() {
-        let criteria = list(&["a", "b", "b"]);
+        let criteria = ["a", "b", "b"].map(Criterion::from);
         let faults = |rows: &[&str]| row_faults(&criteria, rows.iter().copied()).to_string();
         assert_eq!(faults(&["C-1", "C-2", "C-3"]), "");
         assert_eq!(faults(&["b", "a", "b"]), "");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::criterion::Criterion;
 use crate::domain::lifecycle::StepName;
 use crate::domain::result::{
     ControlKind, EvidenceResult, Pair, Proposals, QaDecision, ResultStatus, shape,
@@ -36,7 +37,7 @@ fn an_answer_says_its_status() {
 
 #[test]
 fn qa_is_told_which_criteria_lack_a_row_and_which_rows_are_of_none() {
-    let criteria = ["it works", "it is fast", "people find it"].map(str::to_owned);
+    let criteria = ["it works", "it is fast", "people find it"].map(Criterion::from);
     let said = |rows: &[&str]| {
         let row = |it| json!({"criterion": it, "source": "", "evidence": "", "result": "pass"});
         let rows: Vec<Value> = rows.iter().map(row).collect();

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::normalize::{normalize, read};
 use super::numbered::{RowFaults, row_faults};
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
+use crate::domain::criterion::Criterion;
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
 use crate::domain::result::{EvidenceResult, RoleResult};
@@ -125,7 +126,7 @@ pub fn check(
     raw: &Value,
     role: Role,
     step: Option<StepName>,
-    criteria: &[String],
+    criteria: &[Criterion],
 ) -> Result<RoleResult, Vec<ContractIssue>> {
     match validate(raw, role, step, criteria) {
         issues if issues.is_empty() => Ok(normalize(raw, role, "")),
@@ -140,7 +141,7 @@ pub fn validate(
     raw: &Value,
     role: Role,
     step: Option<StepName>,
-    criteria: &[String],
+    criteria: &[Criterion],
 ) -> Vec<ContractIssue> {
     let Some(fields) = raw.as_object() else {
         return vec![ContractIssue::PayloadNotDict];
@@ -217,7 +218,7 @@ fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIs
 
 fn judge_verdict(
     verdict: &Map<String, Value>,
-    criteria: &[String],
+    criteria: &[Criterion],
     issues: &mut Vec<ContractIssue>,
 ) {
     let word = |value: Option<&Value>| lenient::text(value).trim().to_lowercase();

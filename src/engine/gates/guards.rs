@@ -224,7 +224,7 @@ impl Spoken {
         texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
         if let Some(item) = item {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
-            texts.extend(item.acceptance_criteria.iter().map(String::as_str));
+            texts.extend(item.acceptance_criteria.iter().map(|it| it.text.as_str()));
             // A deletion takes a person's word, and not what the planner declares.
             let by_a_person = item.plan.iter().flat_map(|_| &item.allowed_paths);
             texts.extend(by_a_person.map(String::as_str));

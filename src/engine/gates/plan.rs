@@ -3,6 +3,7 @@
 
 use super::card;
 use crate::domain::block::BlockCode;
+use crate::domain::criterion;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{StepKind, StepName};
@@ -13,7 +14,7 @@ use crate::engine::turn::Turn;
 /// What is planned: what is to be done, what has to hold afterwards, and all else that the planner proposed.
 pub(super) fn digest_of(request: &Request) -> String {
     let mut parts = vec![request.scope.clone()];
-    parts.extend(request.work.criteria.iter().cloned());
+    parts.extend(criterion::written(&request.work.criteria));
     if let Some(result) = &request.work.result {
         parts.push(result.summary.clone());
         parts.push(serde_json::to_string(&result.proposals).unwrap_or_default());

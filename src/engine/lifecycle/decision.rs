@@ -76,6 +76,8 @@ pub enum ReportChange {
     VerdictMissing,
     /// QA's rows are not one for each criterion, and it is asked again; in which way they differ.
     RowsDiffer(String),
+    /// QA passed criteria whose own checks fail.
+    CriteriaFail(Vec<String>),
     /// QA found the specification at fault, so the planner gets it.
     SpecificationAtFault,
     /// Another role reported than the one that works the step; the step is repeated.

@@ -134,6 +134,9 @@ impl StepReportContext<'_> {
         let evidence_fails = verdict.is_some_and(|verdict| {
             verdict.evidence_matrix.iter().any(|row| row.result.is_negative())
         });
+        // A check that a criterion names counts more than QA's word for it.
+        let failed = report.failed_criteria();
+        let evidence_fails = evidence_fails || !failed.is_empty();
         let reopens = transition.outcome == Some(Outcome::Reopen);
         let rejects = matches!(decision, Some(QaDecision::Fail | QaDecision::Blocked));
         let negative = report.is_negative() || reopens || rejects || evidence_fails;
@@ -178,7 +181,9 @@ impl StepReportContext<'_> {
                     Some(QaDecision::Pass | QaDecision::Fail) | None => stopped(state, report),
                 };
             }
-            if approves {
+            if !failed.is_empty() {
+                notes.push(ReportChange::CriteriaFail(failed));
+            } else if approves {
                 notes.push(ReportChange::Contradiction);
             }
             transition.outcome = Some(Outcome::Reopen);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::result::{QaValidation, ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::workflow::Transition;
@@ -34,7 +35,9 @@ pub struct StepReport {
     /// Summary, insights and reasons, for matching terms.
     pub text: String,
     /// The acceptance criteria that QA judges; none where it finds them itself.
-    pub criteria: Vec<String>,
+    pub criteria: Vec<Criterion>,
+    /// The checks that the runtime saw fail at what QA judged.
+    pub failed_checks: Vec<String>,
     /// QA's verdict.
     pub qa_validation: Option<QaValidation>,
     /// Whether it carries a root cause contract, a todo brief or a planning note.
@@ -51,7 +54,7 @@ pub struct StepReport {
 
 impl StepReport {
     /// The report of a result. What the runtime knows beside it (`wants_execution`, `is_to_be_built`,
-    /// `criteria`, `document_rule`, `documents_present`) is set by the caller.
+    /// `criteria`, `failed_checks`, `document_rule`, `documents_present`) is set by the caller.
     #[must_use]
     pub fn from_result(result: &RoleResult) -> StepReport {
         let transition = result.proposals.transition();
@@ -67,6 +70,7 @@ impl StepReport {
             artifacts: result.artifacts.clone(),
             text,
             criteria: Vec::new(),
+            failed_checks: Vec::new(),
             qa_validation: result.proposals.qa_validation.clone(),
             planning_record: [
                 &result.proposals.root_cause_contract,
@@ -88,6 +92,16 @@ impl StepReport {
     #[must_use]
     pub fn is_negative(&self) -> bool {
         self.status != ResultStatus::Completed || !self.error.trim().is_empty()
+    }
+
+    /// The criteria, by their numbers, whose own checks fail.
+    pub(super) fn failed_criteria(&self) -> Vec<String> {
+        let fails = |criterion: &Criterion| match &criterion.judge {
+            Judge::Check(name) => self.failed_checks.contains(name),
+            Judge::Qa | Judge::Person => false,
+        };
+        let all = self.criteria.iter().zip(1..).filter(|(criterion, _)| fails(criterion));
+        all.map(|(criterion, number)| format!("C-{number}: {criterion}")).collect()
     }
 
     /// The role's own words about why it stopped.

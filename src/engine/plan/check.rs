@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{graph, paths as globs};
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, RequirementTime, Severity};
 use crate::domain::word::words;
@@ -157,13 +158,15 @@ fn doubled(plan: &Plan, problems: &mut Problems) {
 }
 
 fn criteria(at: usize, item: &PlanItem, problems: &mut Problems) {
-    if item.criteria.iter().all(|text| text.trim().is_empty()) && !item.done {
+    if item.criteria.iter().all(Criterion::is_blank) && !item.done {
         let hint = "write at least one thing that can be seen to pass or fail when it is done";
         let message = format!("{} has no criterion", item.id);
         problems.add(PlanRule::NoCriterion, PlanPart::Item(at), message, hint);
     }
-    for (number, text) in item.criteria.iter().enumerate() {
-        if let Some(word) = phrase_in(text, VAGUE) {
+    // What a person looks at may be such that only a person sees it.
+    let seen = item.criteria.iter().enumerate().filter(|(_, it)| !it.is_manual());
+    for (number, criterion) in seen {
+        if let Some(word) = phrase_in(&criterion.text, VAGUE) {
             let message =
                 format!("{} C-{}: nobody can see whether it is \"{word}\"", item.id, number + 1);
             let hint =
@@ -251,7 +254,7 @@ fn size(at: usize, item: &PlanItem, problems: &mut Problems) {
 fn weakening(at: usize, item: &PlanItem, problems: &mut Problems) {
     let texts = std::iter::once((PlanPart::Item(at), item.scope.as_str()));
     let criteria = item.criteria.iter().enumerate();
-    let criteria = criteria.map(|(number, text)| (PlanPart::Criterion(at, number), text.as_str()));
+    let criteria = criteria.map(|(number, it)| (PlanPart::Criterion(at, number), it.text.as_str()));
     for (part, text) in texts.chain(criteria) {
         if let Some(word) = phrase_in(text, WEAK) {
             let message = format!("{}: \"{word}\" promises less than the thing itself", item.id);
@@ -364,7 +367,7 @@ mod tests {
 
     fn item(id: &str) -> PlanItem {
         let mut item = PlanItem::new(PlanItemId::parse(id).unwrap(), id);
-        item.criteria = vec!["`make test` prints 3 passed".to_owned()];
+        item.criteria = vec!["`make test` prints 3 passed".into()];
         item.allowed_paths = vec![format!("src/{id}/**")];
         item
     }
@@ -407,7 +410,7 @@ mod tests {
             (
                 PlanRule::NoCriterion,
                 "EPIC-2 has no criterion",
-                with(&|it| it.criteria = vec![" ".to_owned()]),
+                with(&|it| it.criteria = vec![" ".into()]),
             ),
             (
                 PlanRule::DoubledId,
@@ -435,8 +438,8 @@ mod tests {
                 "\"for now\"",
                 with(&|it| it.scope = "Static, for now.".to_owned()),
             ),
-            (PlanRule::Unseen, "C-1", with(&|it| it.criteria = vec!["It works well".to_owned()])),
-            (PlanRule::Size, "13 criteria", with(&|it| it.criteria = vec!["c".to_owned(); 13])),
+            (PlanRule::Unseen, "C-1", with(&|it| it.criteria = vec!["It works well".into()])),
+            (PlanRule::Size, "13 criteria", with(&|it| it.criteria = vec!["c".into(); 13])),
             (PlanRule::NoPaths, "declared by EPIC-2", with(&|it| it.allowed_paths.clear())),
             (
                 PlanRule::ContradictingPath,

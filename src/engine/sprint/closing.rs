@@ -276,8 +276,12 @@ pub(super) fn end(
         coverage::unmet(sprint, mine)
     });
     let unmet = unmet.unwrap_or_default();
+    let verifications = turn.before().verifications.values();
+    let mine = verifications.filter(|it| it.sprint_id.as_ref() == Some(id));
+    let unverified = mine.flat_map(|it| it.unanswered()).collect();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.closing.unmet_requirements = unmet;
+    sprint.closing.unverified = unverified;
     let course = todos::course(&sprint.work.todos);
     sprint.closing.makespan_seconds = course.makespan_seconds;
     sprint.closing.chain = course.chain;

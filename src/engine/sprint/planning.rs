@@ -307,7 +307,7 @@ mod tests {
         let step = PlanningStep::BacklogDefinition;
         let plain = sprint(&[], "");
         let mut full = item("backlog-1");
-        full.acceptance_criteria = vec!["c".to_owned()];
+        full.acceptance_criteria = vec!["c".into()];
         for key in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
             full.origin.set(key, vec!["R-1".to_owned()]);
         }
@@ -350,7 +350,7 @@ mod tests {
         let step = PlanningStep::BacklogDefinition;
         let sprint = sprint(&["answers in 50 ms", "works offline"], "");
         let mut item = item("backlog-1");
-        item.acceptance_criteria = vec!["c".to_owned()];
+        item.acceptance_criteria = vec!["c".into()];
         for key in ["milestone_ref", "spec_refs"] {
             item.origin.set(key, vec!["x".to_owned()]);
         }

@@ -51,6 +51,15 @@ pub(super) fn merge(
     Ok(merged)
 }
 
+/// Adds what a person found to the backlog, or finds it there.
+pub(in crate::engine) fn add_item(
+    turn: &mut Turn<'_>,
+    item: &Value,
+) -> Result<Option<BacklogId>, MergeError> {
+    let merged = merge(turn, item, BacklogSource::User, None, None)?;
+    Ok(merged.items.into_iter().next().map(|item| item.backlog_id))
+}
+
 /// An item as a payload leaves it, with what the payload cannot change. One that is as it was has not changed: a review
 /// is not asked for the same again.
 fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {

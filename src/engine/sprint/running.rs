@@ -191,7 +191,7 @@ fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> Str
     }
     for criterion in &todo.acceptance_criteria {
         text.push_str("\n- ");
-        text.push_str(criterion);
+        text.push_str(&criterion.to_string());
     }
     text
 }

@@ -298,6 +298,7 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
         "blocked": blocked,
         "carried": carried,
         "unmet": sprint.closing.unmet_requirements,
+        "unverified": sprint.closing.unverified,
         "uncommitted_paths": sprint.closing.uncommitted_paths.iter().take(10).collect::<Vec<_>>(),
     });
     let channel = NamedChannel::Report;

@@ -46,7 +46,7 @@ fn agent(role: Role, request_id: RequestId) -> Actor {
 fn what_each_way_in_can_carry() {
     use Action::{
         Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, Retry, Revise, Say,
-        Shorten,
+        Shorten, Verify,
     };
     let words = BTreeSet::from([Ask, Say, Look, Cancel, Retry, ControlSprint]);
     for ingress in Ingress::ALL {
@@ -60,8 +60,8 @@ fn what_each_way_in_can_carry() {
             Ingress::Reaction => BTreeSet::new(),
             Ingress::Select => [Lengthen, Shorten].into(),
             Ingress::Autocomplete => [Look].into(),
-            Ingress::Button => [Cancel, Retry, Decide, Lengthen].into(),
-            Ingress::Modal => [ControlSprint, Decide].into(),
+            Ingress::Button => [Cancel, Retry, Decide, Lengthen, Verify].into(),
+            Ingress::Modal => [ControlSprint, Decide, Verify].into(),
             Ingress::Slash | Ingress::Operator => {
                 let mut all: BTreeSet<Action> = Action::ALL.iter().copied().collect();
                 all.remove(&Revise);

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::sprints::{by_hand, key, sprint};
 use super::world::{Todo as Next, World};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanId, PlanItemId};
 use crate::domain::incoming::Command;
 use crate::domain::plan::{Plan, PlanItem};
@@ -16,7 +17,7 @@ use crate::engine::Answer;
 fn item(id: &str, on: &[&str]) -> PlanItem {
     let mut item = PlanItem::new(PlanItemId::parse(id).unwrap(), &format!("The {id}"));
     item.scope = format!("do {id}");
-    item.criteria = vec![format!("`{id}` is there")];
+    item.criteria = vec![format!("`{id}` is there").into()];
     item.allowed_paths = vec![format!("src/{id}/**")];
     item.depends_on = on.iter().map(|id| PlanItemId::parse(id).unwrap()).collect();
     item
@@ -48,7 +49,7 @@ fn a_plan_becomes_items_once() {
     assert_eq!(key(&import(&mut world, &letters, None)), "plan.imported");
     let first = backlog(&world);
     assert_eq!(first["US-2"].depends_on, [first["US-1"].backlog_id.clone()]);
-    assert_eq!(first["US-1"].acceptance_criteria, ["`US-1` is there"]);
+    assert_eq!(first["US-1"].acceptance_criteria, [Criterion::from("`US-1` is there")]);
     assert_eq!(
         (first["US-1"].status, first["US-1"].milestone_title.as_str()),
         (BacklogStatus::Pending, "Letters")
@@ -136,7 +137,7 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let held = world.item(&id);
     let running = held.plan.clone().expect("an item of the plan");
     // The planner proposed other criteria, ranks and no dependencies: what the person wrote stands.
-    let said = format!("`{}` is there", running.item_id);
+    let said = Criterion::from(format!("`{}` is there", running.item_id));
     assert_eq!((held.acceptance_criteria.clone(), held.priority_rank > 0), (vec![said], true));
     // Another estimate is told to what waits, and begins nothing anew.
     for item in &mut letters.items {
@@ -150,7 +151,7 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let efforts = of_plan(&world);
     assert_eq!((efforts.len(), efforts.contains(&(true, 0))), (2, true), "{efforts:?}");
     for item in &mut letters.items {
-        item.criteria.push("and more".to_owned());
+        item.criteria.push("and more".into());
     }
     import(&mut world, &letters, Some(&letters.digest()));
     assert_eq!(world.item(&id), held, "what is under way");

@@ -483,8 +483,8 @@ fn what_is_under_way_stays_what_it_was_when_it_began_and_what_waits_may_change()
         let item = world.state.backlog.values().find(|it| it.title == title).expect("an item");
         (item.scope.as_str(), item.acceptance_criteria.clone())
     };
-    assert_eq!(item("first"), ("do the first thing", vec!["it works".to_owned()]));
-    assert_eq!(item("third"), ("something else", vec!["another one".to_owned()]));
+    assert_eq!(item("first"), ("do the first thing", vec!["it works".into()]));
+    assert_eq!(item("third"), ("something else", vec!["another one".into()]));
 }
 
 fn statuses_of(world: &World) -> Vec<(String, TodoStatus)> {

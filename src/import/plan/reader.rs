@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{MOST_EFFORT, Plan, PlanItem, PlanPart, Severity};
 
@@ -70,12 +71,11 @@ impl Reader {
         match item.criteria.last_mut() {
             // What stands below a criterion says more about it.
             Some(above) if depth > 0 => {
-                above.push_str("; ");
-                above.push_str(text);
+                above.extend(text);
             }
             Some(_) | None => {
                 let number = item.criteria.len();
-                item.criteria.push(text.to_owned());
+                item.criteria.push(Criterion::from(text));
                 self.lines.insert(PlanPart::Criterion(at, number), line);
             }
         }

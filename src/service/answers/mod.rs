@@ -14,9 +14,10 @@ use crate::domain::commands::Question;
 use crate::domain::ids::{RequestId, SubjectId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
+use crate::domain::state::State;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::board::board;
-use crate::engine::{standing, why};
+use crate::engine::{standing, verify, why};
 use crate::store;
 
 pub(super) use suggestions::suggest;
@@ -54,6 +55,7 @@ fn look(
             team.hub.read(|state| standing::sprint(state, zone))
         }),
         Question::Board => ("board", team.hub.consult(|state, policy| board(state, policy, now()))),
+        Question::Verify => ("verify.list", team.hub.read(verifications)),
         Question::Backlog => ("backlog.list", team.hub.read(work::backlog)),
         Question::Models => ("models", team::models(&team.workspace)),
         Question::Cost => ("cost", spending::report(team, now())),
@@ -61,6 +63,13 @@ fn look(
         Question::Settings => ("settings", team::settings(team)),
     };
     Ok(content(key, values, language))
+}
+
+/// The criteria that wait for a person, as far as an answer shows them.
+fn verifications(state: &State) -> Value {
+    let all = verify::waiting(state);
+    let more = all.len().saturating_sub(standing::LINES);
+    json!({ "lines": all.into_iter().take(standing::LINES).collect::<Vec<_>>(), "more": more })
 }
 
 /// Why something does not move; an ended request is looked up where it was put away.

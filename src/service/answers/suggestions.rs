@@ -10,7 +10,7 @@ use crate::domain::commands::Takes;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
-use crate::engine::{content_of, standing};
+use crate::engine::{content_of, standing, verify};
 
 /// The most that Discord shows.
 const MOST: usize = 25;
@@ -38,6 +38,13 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
                 }
             })
             .collect(),
+        Takes::ManualCriterion => verify::waiting(state)
+            .iter()
+            .filter_map(|one| {
+                let (id, text) = (one["criterion"].as_str()?, one["text"].as_str()?);
+                Some(Suggestion { name: named(text, id), value: id.to_owned() })
+            })
+            .collect(),
         Takes::RefusedMessage => standing::refused(state)
             .map(|outgoing| Suggestion {
                 name: format!("{} · {}", outgoing.short_id(), standing::refusal(state, outgoing)),
@@ -50,6 +57,7 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
         | Takes::File
         | Takes::Kind
         | Takes::Verdict
+        | Takes::ManualVerdict
         | Takes::Lane => Vec::new(),
     };
     let typed = typing.typed.trim().to_lowercase();

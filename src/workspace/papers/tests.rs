@@ -64,7 +64,7 @@ fn sprint(language: Language) -> Sprint {
     done.commit_sha = SHA.to_owned();
     done.summary = "`LANG` is read.".to_owned();
     done.artifacts = vec!["greet.sh".to_owned()];
-    done.acceptance_criteria = vec!["An unset `LANG` means English".to_owned()];
+    done.acceptance_criteria = vec!["An unset `LANG` means English".into()];
     let mut running = todo(2, "Korean\n## greeting", TodoStatus::Running, None);
     running.depends_on = vec![done.todo_id.clone()];
     sprint.work.todos = vec![todo(3, "Send it by mail", TodoStatus::Queued, None), running, done];

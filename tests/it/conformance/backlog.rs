@@ -198,7 +198,8 @@ fn item(value: &Value) -> BacklogItem {
         .and_then(|rank| u32::try_from(rank).ok())
         .unwrap_or(0);
     text(value, "milestone_title").clone_into(&mut item.milestone_title);
-    item.acceptance_criteria = lenient::list(value.get("acceptance_criteria"));
+    item.acceptance_criteria =
+        lenient::list(value.get("acceptance_criteria")).into_iter().map(Into::into).collect();
     item.origin = serde_json::from_value(value["origin"].clone()).unwrap_or_default();
     item.planned_in_sprint_id = sprint("planned_in_sprint_id");
     item.selected_in_sprint_id = sprint("selected_in_sprint_id");

@@ -312,7 +312,8 @@ pub(super) fn todo(value: &Value) -> Todo {
     text(value, "milestone_title").clone_into(&mut todo.milestone_title);
     text(value, "summary").clone_into(&mut todo.summary);
     text(value, "dependency_gate_bypass").clone_into(&mut todo.dependency_gate_bypass);
-    todo.acceptance_criteria = lenient::list(value.get("acceptance_criteria"));
+    todo.acceptance_criteria =
+        lenient::list(value.get("acceptance_criteria")).into_iter().map(Into::into).collect();
     todo
 }
 

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
+use teams::domain::criterion::Criterion;
 use teams::domain::lifecycle::StepName;
 use teams::domain::result::{Proposals, ResultStatus, RoleResult};
 use teams::domain::role::Role;
@@ -66,7 +67,7 @@ fn check(
     value: &Value,
     role: Role,
     step: Option<StepName>,
-    _criteria: &[String],
+    _criteria: &[Criterion],
 ) -> Result<RoleResult, Vec<String>> {
     let status = match value["status"].as_str() {
         Some("completed") => ResultStatus::Completed,

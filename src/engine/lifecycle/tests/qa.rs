@@ -43,7 +43,7 @@ fn w21_qa_finds_the_specification_at_fault() {
 fn qa_gives_one_row_for_each_criterion_and_no_other() {
     let pass = |rows: &[&str]| {
         let mut report = qa_passes();
-        report.criteria = vec!["it works".to_owned(), "it is fast".to_owned()];
+        report.criteria = vec!["it works".into(), "it is fast".into()];
         let rows: Vec<_> = rows.iter().map(|row| (*row, EvidenceResult::Pass)).collect();
         report.qa_validation = Some(crate::engine::tests::verdict(QaDecision::Pass, &rows));
         report
@@ -70,6 +70,27 @@ fn qa_gives_one_row_for_each_criterion_and_no_other() {
     let mut fails = pass(&["C-1"]);
     fails.qa_validation = Some(verdict(QaDecision::Fail, &[EvidenceResult::Fail]));
     assert_eq!(next(&decide(&at(steps::QA), &fails)), steps::REVISION);
+}
+
+#[test]
+fn what_a_person_judges_needs_no_row_and_a_failed_check_counts_more_than_qa() {
+    let mut report = qa_passes();
+    report.criteria = vec!["it works".into(), "(manual) it looks calm".into()];
+    report.qa_validation =
+        Some(crate::engine::tests::verdict(QaDecision::Pass, &[("C-1", EvidenceResult::Pass)]));
+    let passes = |report: &StepReport| {
+        matches!(decide(&at(steps::QA), report), WorkflowDecision::Closeout { .. })
+    };
+    assert!(passes(&report));
+    report.criteria[0] = "(check: unit) it works".into();
+    report.failed_checks = vec!["lint".to_owned()];
+    assert!(passes(&report), "it is another check that fails");
+    report.failed_checks.push("unit".to_owned());
+    let WorkflowDecision::Next { step, notes, .. } = decide(&at(steps::QA), &report) else {
+        panic!("it passes");
+    };
+    let why = ReportChange::CriteriaFail(vec!["C-1: (check: unit) it works".to_owned()]);
+    assert_eq!((step, notes), (steps::REVISION, vec![why]));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::entry::{
 };
 use super::{classify, flat};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, fingerprint};
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
 use crate::domain::sprint::{Phase, Sprint};
 use crate::domain::time::Timestamp;
@@ -187,7 +188,10 @@ impl<'a> Work<'a> {
         self.declared(entry, &mut item)?;
         set(
             &mut item.acceptance_criteria,
-            entry.list("acceptance_criteria")?.filter(|criteria| !criteria.is_empty()),
+            entry
+                .list("acceptance_criteria")?
+                .filter(|criteria| !criteria.is_empty())
+                .map(|criteria| criteria.into_iter().map(Criterion::from).collect()),
         );
         self.origin(entry, &mut item)?;
         self.plan(entry, &mut item)?;

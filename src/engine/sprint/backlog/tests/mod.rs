@@ -149,7 +149,7 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
 #[test]
 fn s22_what_failed_is_carried_on() {
     let mut item = BacklogItem::new(ids(1).backlog("20260324"), "t", "s", BacklogKind::Bug, now());
-    (item.priority_rank, item.acceptance_criteria) = (4, vec!["c".to_owned()]);
+    (item.priority_rank, item.acceptance_criteria) = (4, vec!["c".into()]);
     item.planned_in_sprint_id = Some(sprint("M").sprint_id);
     let next =
         carry_over(&item, &todo(TodoStatus::Failed), now(), chrono_tz::Asia::Seoul, &mut ids(99));

@@ -1,0 +1,161 @@
+//! What people look at themselves: each manual criterion of a request that has landed is a card, which anybody with the
+//! right answers, in any order, whenever they like. What they find wrong becomes an item of the backlog, in their words.
+
+use serde_json::{Value, json};
+
+use super::authorize::{Granted, Resource, act, authorize};
+use super::decision::Answer;
+use super::turn::Turn;
+use super::{say, sprint};
+use crate::domain::actor::Actor;
+use crate::domain::criterion::{Criterion, Judge};
+use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
+use crate::domain::request::EventKind;
+use crate::domain::state::State;
+use crate::domain::verification::{
+    CriterionRef, ManualAnswer, ManualCriterion, ManualVerdict, Verification,
+};
+
+/// The change of a request is on the branch: whoever may is asked to look at what is left to people.
+pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
+    let Some(request) = turn.request(id) else { return };
+    let criteria = Verification::manual(&request.work.criteria);
+    if criteria.is_empty() {
+        return;
+    }
+    let verification = Verification {
+        request_id: id.clone(),
+        title: say::title(&request.scope),
+        commit: commit.to_owned(),
+        sprint_id: request.sprint_id.clone(),
+        language: request.conversation.language,
+        landed_at: turn.now,
+        criteria,
+    };
+    turn.save(verification.clone());
+    for criterion in &verification.criteria {
+        let mut values = shown(&verification, criterion);
+        values["commit"] = json!(say::short(commit));
+        let subject = named(&verification, criterion).to_string();
+        let button = |act| Button { act, subject: subject.clone(), version: criterion.version };
+        let all = [ButtonAct::Pass, ButtonAct::Issue, ButtonAct::Skip, ButtonAct::Unready];
+        let act = Act::Post {
+            content: say::content("verify.card", verification.language, values),
+            reply_to: None,
+            mention: None,
+            buttons: all.map(button).to_vec(),
+            gate_id: None,
+            files: Vec::new(),
+            room_of: None,
+        };
+        let target = Target::Room(id.clone());
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
+        outgoing.request_id = Some(id.clone());
+        turn.send(outgoing);
+    }
+}
+
+fn named(verification: &Verification, criterion: &ManualCriterion) -> CriterionRef {
+    CriterionRef { request_id: verification.request_id.clone(), number: criterion.number }
+}
+
+/// A criterion for people, with how they name it.
+fn shown(verification: &Verification, criterion: &ManualCriterion) -> Value {
+    let answer = criterion.answer.as_ref();
+    json!({
+        "criterion": named(verification, criterion).to_string(),
+        "request_id": verification.request_id,
+        "title": verification.title,
+        "text": criterion.text,
+        "verdict": answer.map(|it| it.verdict),
+        "by": answer.map(|it| it.by.as_str()),
+    })
+}
+
+/// The criteria that wait for a person, those that have waited longest first.
+#[must_use]
+pub fn waiting(state: &State) -> Vec<Value> {
+    let mut all: Vec<&Verification> = state.verifications.values().map(AsRef::as_ref).collect();
+    all.sort_by_key(|it| (it.landed_at, &it.request_id));
+    let open = |it: &'_ Verification| it.open().map(|one| shown(it, one)).collect::<Vec<_>>();
+    all.into_iter().flat_map(open).collect()
+}
+
+/// Somebody says how a criterion is.
+pub(super) fn answer(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    criterion: &CriterionRef,
+    (verdict, words): (ManualVerdict, &str),
+    seen: Option<u32>,
+) -> Answer {
+    let language = turn.policy.language;
+    let refused = |key: &str, values: Value| Answer::Refused(say::content(key, language, values));
+    let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
+        return refused("not_allowed", json!({}));
+    };
+    let known = turn.before().verifications.get(&criterion.request_id).cloned();
+    let place = known
+        .as_ref()
+        .and_then(|it| it.criteria.iter().position(|one| one.number == criterion.number));
+    let (Some(known), Some(at)) = (known, place) else {
+        return refused("verify.unknown", json!({ "criterion": criterion.to_string() }));
+    };
+    let one = &known.criteria[at];
+    if !one.is_open() || seen.is_some_and(|seen| seen != one.version) {
+        return refused("verify.answered", shown(&known, one));
+    }
+    let words = words.trim();
+    let limit = turn.policy.limits.message_chars;
+    if words.is_empty() && verdict == ManualVerdict::Issue {
+        return refused("verify.words", json!({ "criterion": criterion.to_string() }));
+    }
+    if words.chars().count() > limit {
+        return refused("too_long", json!({ "limit": limit }));
+    }
+    let item = match verdict {
+        ManualVerdict::Issue => match item_of(turn, &granted, &known, one, words) {
+            Ok(item) => item,
+            Err(reason) => return refused("backlog.refused", json!({ "reason": reason })),
+        },
+        ManualVerdict::Pass | ManualVerdict::Skip | ManualVerdict::Blocked => None,
+    };
+    let mut verification = Verification::clone(&known);
+    let one = &mut verification.criteria[at];
+    one.version += 1;
+    one.answer = Some(ManualAnswer {
+        verdict,
+        by: granted.name(),
+        at: turn.now,
+        words: words.to_owned(),
+        item: item.clone(),
+    });
+    let mut values = shown(&known, &verification.criteria[at]);
+    values["verdict"] = json!(verdict);
+    values["item"] = json!(item);
+    values["left"] = json!(verification.open().count());
+    let payload = json!({ "criterion": criterion.number, "verdict": verdict, "item": item });
+    turn.record(&known.request_id, EventKind::Verified, &granted.name(), words, payload);
+    turn.save(verification);
+    Answer::Say(say::content("verify.said", language, values))
+}
+
+/// What is wrong, as an item: whoever delivers it reads the person's words, and is held to the same criterion.
+fn item_of(
+    turn: &mut Turn<'_>,
+    _granted: &Granted<act::Verify>,
+    verification: &Verification,
+    criterion: &ManualCriterion,
+    words: &str,
+) -> Result<Option<BacklogId>, String> {
+    let (title, request) = (&verification.title, &verification.request_id);
+    let again = Criterion { text: criterion.text.clone(), judge: Judge::Person };
+    let payload = json!([{
+        "title": say::cut(words.lines().next().unwrap_or_default(), 80),
+        "scope": format!("{words}\n\nFound in: {title} ({request}, {})", say::short(&verification.commit)),
+        "kind": "bug",
+        "acceptance_criteria": [again],
+    }]);
+    sprint::add_item(turn, &payload).map_err(|error| error.to_string())
+}

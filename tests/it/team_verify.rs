@@ -1,0 +1,103 @@
+//! What a plan leaves to people is looked at by them after it has landed, in any order, whenever they like.
+
+use serde_json::{Value, json};
+use teams::domain::backlog::BacklogStatus;
+use teams::domain::request::RequestStatus;
+
+use crate::support::house::{EDIT, House, Plan, button, words};
+use crate::team_commands::told;
+
+/// An edit with three things that only people can see.
+fn asked() -> String {
+    format!(
+        "{EDIT}\n(manual) the greeting reads well on a phone\n(manual) it sounds friendly\n(manual) nobody is woken up"
+    )
+}
+
+async fn form(house: &House) -> Value {
+    house
+        .until("the form", async |house: &House| {
+            house.told("owner").into_iter().find(|it| it["t"] == "DIALOG").map(|it| it["d"].clone())
+        })
+        .await
+}
+
+#[tokio::test]
+async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
+    let mut house = House::open(Plan::default()).await;
+    let message = house.ask(&asked()).await;
+    let request = house.becomes(&message, RequestStatus::Committed).await;
+    let manual: Vec<_> = request
+        .work
+        .criteria
+        .iter()
+        .filter(|it| it.is_manual())
+        .map(|it| it.text.clone())
+        .collect();
+    assert_eq!(manual.len(), 3, "{manual:?}");
+    let number = request.work.criteria.iter().position(|it| it.text == manual[0]).unwrap() + 1;
+    let named = |at: usize| format!("{}.{}", request.request_id, number + at);
+    let card = house.reads(&message, "reads well on a phone").await;
+    assert!(words(&card).contains("Please look at it yourself"), "{}", words(&card));
+
+    // Who may not approve decides nothing.
+    let press = json!({
+        "channel": message, "message": card["id"], "custom_id": button(&card, "It holds"),
+    });
+    house.guest.ok("POST", "/_local/click", press.clone()).await;
+    told(&house, "guest", "You may not").await;
+
+    // In any order: the last one by its button, the second one in the terminal, the first one with words in a form. A
+    // restart in between takes nothing away.
+    house.press(&house.owner, &message, "nobody is woken up", "Not now").await;
+    told(&house, "owner", "It cannot be looked at now").await;
+    house.stop().await;
+    house.start();
+    let said = house
+        .until("the team answers again", async |house: &House| {
+            let (code, said, _) = house.teams(&["verify"]).await;
+            (code == 0).then_some(said)
+        })
+        .await;
+    for at in 0..3 {
+        assert!(said.contains(&named(at)), "{said}");
+    }
+    let (code, said, error) = house.teams(&["verify", &named(1), "pass"]).await;
+    assert!(code == 0 && said.contains("It holds"), "{said}{error}");
+    let (code, _, error) = house.teams(&["verify", &named(1), "skip"]).await;
+    assert!(code == 1 && error.contains("said already"), "{error}");
+    let (code, _, error) = house.teams(&["verify", &named(0), "issue"]).await;
+    assert!(code == 2 && error.contains("what is wrong"), "{error}");
+    let (code, _, error) = house.teams(&["verify", &named(9), "pass"]).await;
+    assert!(code == 1 && error.contains("does not wait for a look"), "{error}");
+    let (code, _, error) = house.teams(&["verify", "../../etc.1", "pass"]).await;
+    assert!(code == 2 && error.contains("such as 20260324-1a2b3c4d.2"), "{error}");
+    let slash = json!({"channel": "general", "command": "verify", "locale": "en-US"});
+    house.owner.ok("POST", "/_local/slash", slash).await;
+    told(&house, "owner", "These wait for a look").await;
+
+    house.press(&house.owner, &message, "reads well on a phone", "Something is wrong").await;
+    let form = form(&house).await;
+    let filled = json!({
+        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
+        "values": {"question": "the words run out of the screen"},
+    });
+    house.owner.ok("POST", "/_local/modal", filled).await;
+    told(&house, "owner", "an item of the backlog now").await;
+    let state = house.state().unwrap();
+    let item =
+        state.backlog.values().find(|it| it.title.contains("run out of the screen")).unwrap();
+    assert_eq!(item.status, BacklogStatus::Pending);
+    assert!(item.scope.contains(request.request_id.as_str()), "{}", item.scope);
+    assert!(item.acceptance_criteria.iter().all(|it| it.is_manual() && it.text == manual[0]));
+    // A card that was answered is pressed again, by its old button and by the same one.
+    house.owner.ok("POST", "/_local/click", press).await;
+    told(&house, "owner", "Something is wrong with it").await;
+    let (code, said, _) = house.teams(&["verify", &named(2), "skip"]).await;
+    assert!(code == 0 && said.contains("Skipped"), "{said}");
+    let (_, said, _) = house.teams(&["verify"]).await;
+    assert!(said.contains("Nothing waits for a look"), "{said}");
+    assert!(house.state().unwrap().verifications.is_empty());
+    assert_eq!(house.times(&request, "verified"), 4);
+    house.close().await;
+}
