@@ -34,6 +34,16 @@ pub(super) enum Outbox {
     },
 }
 
+/// `teams revise`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Revise {
+    #[command(flatten)]
+    about: About,
+    /// What should be different; one thing each
+    #[arg(required = true, value_name = "WORDS")]
+    problems: Vec<String>,
+}
+
 /// Which request.
 #[derive(Debug, clap::Args)]
 pub(super) struct About {
@@ -56,6 +66,12 @@ pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure>
         }
     };
     say_call(global, command)
+}
+
+/// Says what should be different about what a request delivered.
+pub(super) fn revise(global: &Global, args: &Revise) -> Result<(), Failure> {
+    let (request_id, text) = (args.about.request.clone(), args.problems.join("\n"));
+    say_call(global, Command::Revise { request_id, text, ended: None })
 }
 
 /// The running team knows open requests only: whether there is one with this id, and it has not ended.

@@ -14,6 +14,8 @@ pub enum Form {
     Question,
     /// The one that says what is wrong with what a person looked at.
     Issue,
+    /// The one that says what should be different.
+    Revise,
 }
 
 /// The rules of the team as far as the link needs them.

@@ -242,8 +242,8 @@ mod tests {
             names,
             [
                 "ask", "fast", "quick", "full", "route", "status", "board", "why", "request",
-                "approve", "verify", "sprint", "backlog", "plan", "outbox", "models", "cost",
-                "health", "settings"
+                "approve", "verify", "revise", "sprint", "backlog", "plan", "outbox", "models",
+                "cost", "health", "settings"
             ]
         );
         let request = all.iter().find(|it| it["name"] == "request").unwrap();

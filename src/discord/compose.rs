@@ -237,6 +237,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 | ButtonAct::Question
                 | ButtonAct::Answer
                 | ButtonAct::Lane
+                | ButtonAct::Revise
                 | ButtonAct::Skip
                 | ButtonAct::Unready => 2,
                 ButtonAct::Approve | ButtonAct::Pass => 3,

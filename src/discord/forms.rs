@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::assets::catalog::Catalog;
-use crate::domain::ids::GateId;
+use crate::domain::ids::{GateId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::verification::CriterionRef;
@@ -27,7 +27,10 @@ const QUESTION: &str = "q:";
 /// card follow.
 const ISSUE: &str = "i:";
 
-/// The field of both.
+/// How a form that says what should be different is known again; the request and a version follow.
+const REVISE: &str = "r:";
+
+/// The field of all three.
 pub(crate) const WORDS: &str = "question";
 
 /// The options by which `/sprint start` takes files. Their ids have to fit into 100 characters.
@@ -43,6 +46,7 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
         let (mark, name) = match button.act {
             ButtonAct::Question => (QUESTION, "question"),
             ButtonAct::Issue => (ISSUE, "issue"),
+            ButtonAct::Revise => (REVISE, "revise"),
             ButtonAct::Approve
             | ButtonAct::Reject
             | ButtonAct::Pass
@@ -88,6 +92,12 @@ pub(crate) fn gate_of(custom_id: &str) -> Option<(GateId, u32)> {
 pub(crate) fn criterion_of(custom_id: &str) -> Option<(CriterionRef, u32)> {
     let (criterion, version) = custom_id.strip_prefix(ISSUE)?.rsplit_once(':')?;
     Some((criterion.parse().ok()?, version.parse().ok()?))
+}
+
+/// The request of a form that says what should be different about it; `None` for any other.
+pub(crate) fn revised(custom_id: &str) -> Option<RequestId> {
+    let (request, _) = custom_id.strip_prefix(REVISE)?.rsplit_once(':')?;
+    RequestId::parse(request).ok()
 }
 
 fn one_field(button: &Button, mark: &str, name: &str, label: &dyn Fn(&str) -> String) -> Value {

@@ -70,6 +70,11 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
         PersonRequest::Command(Command::Press { button, .. }) if button.act == ButtonAct::Issue => {
             Some(Form::Issue)
         }
+        PersonRequest::Command(Command::Press { button, .. })
+            if button.act == ButtonAct::Revise =>
+        {
+            Some(Form::Revise)
+        }
         PersonRequest::Command(_)
         | PersonRequest::Look(_)
         | PersonRequest::NoRequest(_)
@@ -242,6 +247,9 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
         }),
         ["approve"] => verdict(&options),
         ["verify"] => verify(&options),
+        ["revise"] => request(&|request_id| {
+            PersonRequest::Command(Command::Revise { request_id, text: text(), ended: None })
+        }),
         ["sprint", "start"] => PersonRequest::Form(files(payload, &options)),
         ["sprint", "stop"] => {
             PersonRequest::Command(Command::SprintStop { now: options.yes("now") })
@@ -381,6 +389,11 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
         let question = text(forms::WORDS).to_owned();
         let wanted = PersonRequest::Command(Command::AskBack { gate_id, version, question });
+        return Some(Commanded { actor, channel_id, language: shown, wanted });
+    }
+    if let Some(request_id) = forms::revised(&payload.data.custom_id) {
+        let text = text(forms::WORDS).to_owned();
+        let wanted = PersonRequest::Command(Command::Revise { request_id, text, ended: None });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     if let Some((criterion, version)) = forms::criterion_of(&payload.data.custom_id) {

@@ -145,7 +145,7 @@ pub const GROUPS: [(Words, Words); 5] = [
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 26] = [
+pub const COMMANDS: [Entry; 27] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
@@ -295,6 +295,28 @@ pub const COMMANDS: [Entry; 26] = [
             ),
         ],
         right: Right::Approve,
+    },
+    Entry {
+        path: &[words("revise", "고치기")],
+        about: words(
+            "Say what should be different about what was delivered",
+            "반영된 것에서 고칠 점 말하기",
+        ),
+        options: &[
+            choice(
+                words("request", "요청"),
+                words("The id of the request that delivered it", "반영한 요청의 번호"),
+                Takes::Text,
+                true,
+            ),
+            choice(
+                words("text", "내용"),
+                words("What should be different", "무엇이 달라야 하나요"),
+                Takes::Text,
+                true,
+            ),
+        ],
+        right: Right::Ask,
     },
     Entry {
         path: &[words("sprint", "스프린트"), words("start", "시작")],

@@ -10,6 +10,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Button;
 use crate::domain::plan::Plan;
+use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
@@ -120,6 +121,16 @@ pub enum Command {
         request_id: RequestId,
         /// The words.
         text: String,
+    },
+    /// Say what should be different about what a request delivered.
+    Revise {
+        /// Which.
+        request_id: RequestId,
+        /// One thing a line.
+        text: String,
+        /// The request, where it has left memory.
+        #[serde(skip)]
+        ended: Option<Box<Request>>,
     },
     /// Try a blocked or failed request again.
     Retry {

@@ -117,6 +117,8 @@ words! {
         Skip = "skip",
         /// It cannot be looked at now.
         Unready = "unready",
+        /// Say what should be different about what was delivered: opens a form.
+        Revise = "revise",
         /// Withdraw the request.
         Cancel = "cancel",
         /// Try a blocked request again.

@@ -53,6 +53,8 @@ actions! {
     Revise,
     /// See what the team is doing.
     Look,
+    /// Say what should be different about what was delivered.
+    RequestChanges,
     /// Withdraw a request.
     Cancel,
     /// Try a blocked request again.
@@ -167,8 +169,8 @@ fn check(
 #[must_use]
 pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
     use Action::{
-        Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Lengthen, Look, Retry, Revise,
-        Say, Shorten, Verify,
+        Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Lengthen, Look,
+        RequestChanges, Retry, Revise, Say, Shorten, Verify,
     };
     match ingress {
         Ingress::Message
@@ -181,7 +183,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         Ingress::Select => &[Lengthen, Shorten],
         Ingress::Autocomplete => &[Look],
         Ingress::Button => &[Cancel, Retry, Decide, Lengthen, Verify],
-        Ingress::Modal => &[ControlSprint, Decide, Verify],
+        Ingress::Modal => &[ControlSprint, Decide, Verify, RequestChanges],
         Ingress::Slash | Ingress::Operator => &[
             Ask,
             Say,
@@ -192,6 +194,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
             Shorten,
             Decide,
             Verify,
+            RequestChanges,
             ControlSprint,
             KeepBacklog,
             KeepOutbox,
@@ -203,7 +206,9 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
 /// The right that an action takes; what one asked for oneself takes less.
 const fn right_for(action: Action, own: bool) -> Right {
     match action {
-        Action::Ask | Action::Say | Action::Revise | Action::Look => Right::Ask,
+        Action::Ask | Action::Say | Action::Revise | Action::Look | Action::RequestChanges => {
+            Right::Ask
+        }
         Action::Cancel | Action::Retry | Action::Lengthen if own => Right::Ask,
         Action::Cancel | Action::Retry => Right::Administer,
         Action::Lengthen

@@ -7,6 +7,7 @@ use super::authorize::{Granted, Resource, act, authorize, is_known};
 use super::decision::Answer;
 use super::gates::{self, ShownContent, Verdict};
 use super::plan::import;
+use super::request_changes::request_changes;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
 use super::{followup, intake, outbox, routes, say, sprint, verify};
@@ -72,6 +73,12 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             verify::answer(turn, actor, &criterion, (verdict, &words), seen)
         }
         Command::Route { request_id, change } => routes::change(turn, actor, &request_id, change),
+        Command::Revise { request_id, text, ended } => {
+            match turn.request(&request_id).cloned().or(ended.map(|it| *it)) {
+                Some(old) => request_changes(turn, actor, &old, &text),
+                None => unknown(turn, &request_id),
+            }
+        }
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Steer { request_id, text } => steer(turn, actor, &request_id, &text),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
@@ -146,7 +153,7 @@ fn press(
             gates::decide(turn, actor, &gate_id, seen, verdict)
         }
         // Opens a form, and that decides nothing.
-        ButtonAct::Question | ButtonAct::Issue => Answer::Accepted,
+        ButtonAct::Question | ButtonAct::Issue | ButtonAct::Revise => Answer::Accepted,
         ButtonAct::Pass => verify_by_card(turn, actor, button, ManualVerdict::Pass),
         ButtonAct::Skip => verify_by_card(turn, actor, button, ManualVerdict::Skip),
         ButtonAct::Unready => verify_by_card(turn, actor, button, ManualVerdict::Blocked),
@@ -184,10 +191,12 @@ fn verify_by_card(
 }
 
 fn about(turn: &Turn<'_>, id: &RequestId) -> Result<Request, Answer> {
-    turn.request(id).cloned().ok_or_else(|| {
-        let values = json!({ "request_id": id.as_str() });
-        Answer::Refused(plain(turn.policy.language, "unknown_request", values))
-    })
+    turn.request(id).cloned().ok_or_else(|| unknown(turn, id))
+}
+
+fn unknown(turn: &Turn<'_>, id: &RequestId) -> Answer {
+    let values = json!({ "request_id": id.as_str() });
+    Answer::Refused(plain(turn.policy.language, "unknown_request", values))
 }
 
 fn cancel(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {

@@ -99,7 +99,9 @@ pub(super) fn end(
     if worked {
         turn.plan(EffectKind::Release { request_id: id.clone() });
     }
-    say::answer(turn, id, Priority::Final, key, values, Vec::new());
+    let revise = Button { act: ButtonAct::Revise, subject: id.to_string(), version: 0 };
+    let buttons = commit.map(|_| revise).into_iter().collect();
+    say::answer(turn, id, Priority::Final, key, values, buttons);
 }
 
 /// Whether an effect is still wanted when its request has ended. A request waits for the action that it

@@ -38,6 +38,7 @@ mod progress;
 mod proof;
 mod recovery;
 mod reports;
+mod request_changes;
 mod revise;
 mod routes;
 mod runs;

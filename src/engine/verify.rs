@@ -157,5 +157,6 @@ fn item_of(
         "kind": "bug",
         "acceptance_criteria": [again],
     }]);
-    sprint::add_item(turn, &payload).map_err(|error| error.to_string())
+    let added = sprint::add_items(turn, &payload).map_err(|error| error.to_string())?;
+    Ok(added.into_iter().next())
 }

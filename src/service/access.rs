@@ -48,6 +48,9 @@ impl Access for HubAccess {
                 authorize::<act::ControlSprint>(policy, &actor, Resource::Team).is_ok()
             }
             Form::Question => authorize::<act::Decide>(policy, &actor, Resource::Team).is_ok(),
+            Form::Revise => {
+                authorize::<act::RequestChanges>(policy, &actor, Resource::Team).is_ok()
+            }
             Form::Issue => authorize::<act::Verify>(policy, &actor, Resource::Team).is_ok(),
         })
     }

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 
 use super::answers;
+use super::ended::with_ended;
 use super::refusals::{self, Refusals};
 use super::team::Team;
 use super::tool::Tool;
@@ -182,7 +183,10 @@ async fn serve(
     }
     let reply = match call {
         Ok(call) if same(&call.secret, secret) => match call.wanted {
-            CallSubject::Command(command) => submit(team, Actor::Operator, command).await,
+            CallSubject::Command(command) => {
+                let command = with_ended(team, command).await;
+                submit(team, Actor::Operator, command).await
+            }
             CallSubject::Question(question) => answered(team, question).await,
             CallSubject::Tools | CallSubject::Use { .. } => {
                 Reply::no("these are the tools of agents; they are there within a run only")

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::answers;
+use super::ended::with_ended;
 use super::plan_file;
 use super::team::Team;
 use crate::discord::{Facts, Inbound};
@@ -82,9 +83,10 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             Event::Seen { channel_id, message_id }
         }
         Inbound::Command { actor, command, reply } => {
-            let hub = team.hub.clone();
+            let team = Arc::clone(team);
             tasks::spawn("command", async move {
-                match hub.submit(Event::Command { actor, command }).await {
+                let command = with_ended(&team, command).await;
+                match team.hub.submit(Event::Command { actor, command }).await {
                     Ok(Answer::Say(content) | Answer::Refused(content)) => {
                         reply.say(&content).await
                     }

@@ -18,6 +18,7 @@ mod dispatch;
 mod documents;
 mod effect_error;
 mod effects;
+mod ended;
 mod full_disk;
 mod hub;
 mod inbound;

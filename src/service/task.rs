@@ -319,6 +319,7 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         request_id: id.to_string(),
         request: PersonMessage::new(&old.conversation.reply_route.author_name, &old.body),
         status: old.status.as_str().to_owned(),
+        criteria: old.work.criteria,
         summary: old.work.result.map(|result| result.summary.clone()).unwrap_or_default(),
         files: files.map(|changed| changed.path.clone()).collect(),
         commit: old.outcome.commit_sha.unwrap_or_default(),

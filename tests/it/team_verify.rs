@@ -101,3 +101,49 @@ async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
     assert_eq!(house.times(&request, "verified"), 4);
     house.close().await;
 }
+
+#[tokio::test]
+async fn what_should_be_different_is_planned_anew_and_waits_for_approval() {
+    let house = House::open(Plan::default()).await;
+    let message = house.ask(EDIT).await;
+    let first = house.becomes(&message, RequestStatus::Committed).await;
+    house.quiet().await;
+    house.press(&house.owner, "general", "good morning", "Request changes").await;
+    let form = form(&house).await;
+    let wanted = "in greet.sh replace \"good morning\" with \"good evening\"";
+    let filled = json!({
+        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
+        "values": {"question": format!("- {wanted}\n- (manual) it reads well")},
+    });
+    house.owner.ok("POST", "/_local/modal", filled).await;
+    told(&house, "owner", "First comes a plan").await;
+    let card = house.reads(&message, "May this plan be built?").await;
+    assert!(words(&card).contains(wanted) && words(&card).contains("it reads well"), "{card}");
+    let is_second = |it: &teams::domain::request::Request| it.request_id != first.request_id;
+    let second = house.requests().into_iter().find(is_second).unwrap();
+    assert_eq!(second.params.follows_request_id, Some(first.request_id.clone()));
+    assert_eq!(house.commits().len(), 1, "nothing is built before somebody says so");
+    house.press(&house.owner, &message, "May this plan be built?", "Approve").await;
+    let second = house
+        .until("the change lands", async |house: &House| {
+            let all = house.requests();
+            all.into_iter().find(|it| is_second(it) && it.status == RequestStatus::Committed)
+        })
+        .await;
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    // What the person wrote comes first, whatever the planner added, and what is theirs to judge waits for them.
+    assert_eq!(second.work.criteria[0].text, wanted);
+    assert!(second.work.criteria[1].is_manual());
+    let (_, said, _) = house.teams(&["verify"]).await;
+    assert!(said.contains(&format!("{}.2", second.request_id)), "{said}");
+    for (arguments, code, part) in [
+        (&["revise", "20260101-00000000", "x"][..], 1, "20260101-00000000"),
+        (&["revise", first.request_id.as_str(), " "][..], 1, ""),
+        (&["revise", "../../etc", "x"][..], 2, ""),
+        (&["revise", first.request_id.as_str()][..], 2, ""),
+    ] {
+        let (got, _, error) = house.teams(arguments).await;
+        assert!(got == code && error.contains(part), "{arguments:?}: {error}");
+    }
+    house.close().await;
+}

@@ -42,6 +42,8 @@ pub struct EndedRequest {
     pub request: PersonMessage,
     /// How it ended.
     pub status: String,
+    /// What it was held against.
+    pub criteria: Vec<Criterion>,
     /// The team's last word on it.
     pub summary: String,
     /// The commit on the branch; blank where there is none.

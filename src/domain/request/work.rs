@@ -40,6 +40,9 @@ pub struct RequestWork {
     /// The acceptance criteria of its own plan; those of an item stand in the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
+    /// Those that a person wrote: they come first, whatever its plan says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub persons_criteria: Vec<Criterion>,
     /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

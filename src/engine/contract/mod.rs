@@ -16,8 +16,8 @@ pub use normalize::normalize;
 pub use schema::schema;
 pub use validate::{ContractIssue, check, validate};
 
-/// The acceptance criteria that a request is held against: those of its item, else those of its own plan; and those of
-/// others that its change was brought together with.
+/// The acceptance criteria that a request is held against: those that a person wrote, those of its item or else of its
+/// own plan, and those of others that its change was brought together with.
 #[must_use]
 pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<Criterion> {
     let own = item.map(|item| item.acceptance_criteria.as_slice()).unwrap_or_default();
@@ -25,7 +25,13 @@ pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<Criterion>
         list.iter().filter(|it| !it.is_blank()).cloned().collect()
     };
     let own = said(own);
-    let mut all = if own.is_empty() { said(&request.work.criteria) } else { own };
+    let planned = if own.is_empty() { said(&request.work.criteria) } else { own };
+    let mut all = said(&request.work.persons_criteria);
+    for one in planned {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
     let others = said(&request.work.others_criteria);
     if all.is_empty() && !others.is_empty() {
         // Without a plan it is what was asked for that has to hold beside them.

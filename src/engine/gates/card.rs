@@ -16,7 +16,7 @@ use crate::domain::request::{ActionAtGate, EventKind, Request};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
-use crate::engine::{lanes, say};
+use crate::engine::{contract, lanes, say};
 
 /// The digest of a list of texts: of the words of a command line, of the parts of a plan.
 pub(in crate::engine) fn digest(parts: &[String]) -> String {
@@ -149,7 +149,7 @@ fn card(
         (GateKind::Plan, _) => {
             let summary = request.work.result.as_ref().map(|it| say::whole(&it.summary));
             values["summary"] = json!(summary);
-            values["criteria"] = json!(request.work.criteria);
+            values["criteria"] = json!(contract::criteria(request, None));
             "gate.plan"
         }
         (GateKind::Budget, _) => {

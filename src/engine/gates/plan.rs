@@ -8,13 +8,13 @@ use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::request::Request;
-use crate::engine::ending;
 use crate::engine::turn::Turn;
+use crate::engine::{contract, ending};
 
 /// What is planned: what is to be done, what has to hold afterwards, and all else that the planner proposed.
 pub(super) fn digest_of(request: &Request) -> String {
     let mut parts = vec![request.scope.clone()];
-    parts.extend(criterion::written(&request.work.criteria));
+    parts.extend(criterion::written(&contract::criteria(request, None)));
     if let Some(result) = &request.work.result {
         parts.push(result.summary.clone());
         parts.push(serde_json::to_string(&result.proposals).unwrap_or_default());
@@ -37,10 +37,14 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
     if request.work.plan.as_ref() == Some(&digest) {
         return false;
     }
+    // Who wants changes approves how they are made.
+    let is_asked = !request.work.persons_criteria.is_empty();
     match turn.policy.gates.of_plan(request.route.lane) {
-        Stance::Allow => return false,
+        Stance::Allow if !is_asked => return false,
         Stance::Refuse => declined(turn, id),
-        Stance::Ask => card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new()),
+        Stance::Ask | Stance::Allow => {
+            card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new())
+        }
     }
     true
 }

@@ -52,12 +52,12 @@ pub(super) fn merge(
 }
 
 /// Adds what a person found to the backlog, or finds it there.
-pub(in crate::engine) fn add_item(
+pub(in crate::engine) fn add_items(
     turn: &mut Turn<'_>,
-    item: &Value,
-) -> Result<Option<BacklogId>, MergeError> {
-    let merged = merge(turn, item, BacklogSource::User, None, None)?;
-    Ok(merged.items.into_iter().next().map(|item| item.backlog_id))
+    items: &Value,
+) -> Result<Vec<BacklogId>, MergeError> {
+    let merged = merge(turn, items, BacklogSource::User, None, None)?;
+    Ok(merged.items.into_iter().map(|item| item.backlog_id).collect())
 }
 
 /// An item as a payload leaves it, with what the payload cannot change. One that is as it was has not changed: a review

@@ -45,8 +45,8 @@ fn agent(role: Role, request_id: RequestId) -> Actor {
 #[test]
 fn what_each_way_in_can_carry() {
     use Action::{
-        Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, Retry, Revise, Say,
-        Shorten, Verify,
+        Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, RequestChanges, Retry,
+        Revise, Say, Shorten, Verify,
     };
     let words = BTreeSet::from([Ask, Say, Look, Cancel, Retry, ControlSprint]);
     for ingress in Ingress::ALL {
@@ -61,7 +61,7 @@ fn what_each_way_in_can_carry() {
             Ingress::Select => [Lengthen, Shorten].into(),
             Ingress::Autocomplete => [Look].into(),
             Ingress::Button => [Cancel, Retry, Decide, Lengthen, Verify].into(),
-            Ingress::Modal => [ControlSprint, Decide, Verify].into(),
+            Ingress::Modal => [ControlSprint, Decide, Verify, RequestChanges].into(),
             Ingress::Slash | Ingress::Operator => {
                 let mut all: BTreeSet<Action> = Action::ALL.iter().copied().collect();
                 all.remove(&Revise);

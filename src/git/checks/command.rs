@@ -187,6 +187,7 @@ impl CheckFolders {
             max_stderr_bytes: check.output_limit,
             on_cap: OnCap::Drop,
             on_eof: OnEof::Kill,
+            is_repeated: true,
             ..Spec::new(program, cwd)
         })
     }

@@ -94,6 +94,9 @@ pub struct Spec {
     pub on_cap: OnCap,
     /// What happens when the control pipe closes.
     pub on_eof: OnEof,
+    /// Whether it is simply run again after a power failure: then nothing of it has to survive one.
+    #[serde(default)]
+    pub is_repeated: bool,
 }
 
 impl Spec {
@@ -118,6 +121,7 @@ impl Spec {
             max_stderr_bytes: 1 << 20,
             on_cap: OnCap::Kill,
             on_eof: OnEof::Kill,
+            is_repeated: false,
         }
     }
 }

@@ -127,8 +127,8 @@ impl SpoolWriter {
         }
     }
 
-    /// Writes the kept end, makes the file durable and says how many bytes are missing.
-    pub(super) fn finish(mut self) -> io::Result<u64> {
+    /// Writes the kept end, makes the file durable where that is wanted and says how many bytes are missing.
+    pub(super) fn finish(mut self, durable: bool) -> io::Result<u64> {
         let lost = self.over - self.tail.len() as u64;
         if lost > 0 && self.on_cap == OnCap::Drop {
             write!(self.file, "\n[{lost} bytes dropped]\n")?;
@@ -136,7 +136,9 @@ impl SpoolWriter {
         let (front, back) = self.tail.as_slices();
         self.file.write_all(front)?;
         self.file.write_all(back)?;
-        self.file.sync_data()?;
+        if durable {
+            self.file.sync_data()?;
+        }
         Ok(lost + self.cut_from_lines)
     }
 }
@@ -159,7 +161,7 @@ mod tests {
         for piece in pieces {
             room = writer.push(piece.as_bytes()).unwrap();
         }
-        let dropped = writer.finish().unwrap();
+        let dropped = writer.finish(true).unwrap();
         (room, dropped, files::read_text(&path).unwrap())
     }
 

@@ -99,7 +99,13 @@ fn supervise(run_dir: &Path) -> Result<(), String> {
         },
     };
     let text = serde_json::to_vec_pretty(&exit).map_err(|error| error.to_string())?;
-    files::write_durable(&run_dir.join(EXIT_FILE), text).map_err(|error| error.to_string())
+    let path = run_dir.join(EXIT_FILE);
+    let written = if spec.is_repeated {
+        files::write_atomic(&path, text)
+    } else {
+        files::write_durable(&path, text)
+    };
+    written.map_err(|error| error.to_string())
 }
 
 fn watch(
@@ -180,7 +186,9 @@ impl<'a> Watch<'a> {
         };
         let stdout = child.stdout.take().ok_or("no stdout")?;
         let stderr = child.stderr.take().ok_or("no stderr")?;
-        let spools = [follow(stdout, out, on_output), follow(stderr, err, |_room| {})];
+        let durable = !spec.is_repeated;
+        let spools =
+            [follow(stdout, out, durable, on_output), follow(stderr, err, durable, |_room| {})];
         let input = match (child.stdin.take(), &spec.stdin) {
             (Some(pipe), Some(path)) => Some(feed(pipe, path)?),
             (Some(_) | None, _) => None,
@@ -363,6 +371,7 @@ impl<'a> Watch<'a> {
 fn follow(
     mut stream: impl Read + Send + 'static,
     mut spool: SpoolWriter,
+    durable: bool,
     mut on_output: impl FnMut(SpoolSpace) + Send + 'static,
 ) -> Receiver<io::Result<u64>> {
     let (done, result) = channel();
@@ -370,7 +379,7 @@ fn follow(
         let mut buffer = vec![0_u8; 64 << 10];
         let outcome = loop {
             match stream.read(&mut buffer) {
-                Ok(0) => break spool.finish(),
+                Ok(0) => break spool.finish(durable),
                 Ok(read) => match spool.push(&buffer[..read]) {
                     Ok(room) => on_output(room),
                     Err(error) => {

@@ -1,0 +1,145 @@
+//! Changes that a person wants to what was delivered. Each problem, in their words, is a criterion of another version of
+//! the plan, which waits for approval; where a sprint delivered it, an item of the backlog.
+
+use serde_json::json;
+
+use super::authorize::{Granted, Resource, act, authorize};
+use super::decision::Answer;
+use super::turn::Turn;
+use super::{intake, lanes, progress, say, sprint};
+use crate::domain::actor::Actor;
+use crate::domain::criterion::{Criterion, written};
+use crate::domain::ids::BacklogId;
+use crate::domain::request::{
+    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, RequestWork, Room,
+    fingerprint,
+};
+use crate::domain::routes::Lane;
+
+/// The most problems that are told at once.
+const MOST: usize = 20;
+
+/// Takes them in. `old` is what was delivered.
+pub(super) fn request_changes(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    old: &Request,
+    text: &str,
+) -> Answer {
+    let language = old.conversation.language;
+    let refused = |key: &str, values| Answer::Refused(say::content(key, language, values));
+    let granted: Granted<act::RequestChanges> =
+        match authorize(turn.policy, actor, Resource::Request(old)) {
+            Ok(granted) => granted,
+            Err(_) => return refused("not_allowed", json!({})),
+        };
+    let values = json!({ "request_id": old.request_id, "status": old.status });
+    if old.status != RequestStatus::Committed {
+        return refused("revise.not_delivered", values);
+    }
+    let limit = turn.policy.limits.message_chars;
+    if text.chars().count() > limit {
+        return refused("too_long", json!({ "limit": limit }));
+    }
+    let problems = problems(text);
+    if problems.is_empty() {
+        return refused("empty", json!({}));
+    }
+    if problems.len() > MOST {
+        return refused("revise.too_many", json!({ "limit": MOST }));
+    }
+    if old.sprint_id.is_some() {
+        return match items(turn, &granted, old, &problems) {
+            Ok(items) => {
+                Answer::Say(say::content("revise.items", language, json!({ "items": items })))
+            }
+            Err(error) => refused("backlog.refused", json!({ "reason": error.to_string() })),
+        };
+    }
+    if let Some(limit) = intake::too_many(turn, ReplyRoute::of(actor).author_id) {
+        return refused("too_many", json!({ "limit": limit }));
+    }
+    begin(turn, &granted, old, text, problems)
+}
+
+/// What is wrong, one thing a line.
+fn problems(text: &str) -> Vec<Criterion> {
+    let lines = text.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim());
+    lines.filter(|line| !line.is_empty()).map(Criterion::from).collect()
+}
+
+fn items(
+    turn: &mut Turn<'_>,
+    _granted: &Granted<act::RequestChanges>,
+    old: &Request,
+    problems: &[Criterion],
+) -> Result<Vec<BacklogId>, sprint::backlog::MergeError> {
+    let title = say::title(&old.scope);
+    let entry = |problem: &Criterion| {
+        json!({
+            "title": say::cut(&problem.text, 80),
+            "scope": format!("{}\n\nAbout: {title} ({})", problem.text, old.request_id),
+            "kind": "bug",
+            "acceptance_criteria": written(std::slice::from_ref(problem)),
+        })
+    };
+    sprint::add_items(turn, &problems.iter().map(entry).collect())
+}
+
+/// Another request in the same room, held against what the person wrote whatever its planner adds.
+fn begin(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::RequestChanges>,
+    old: &Request,
+    text: &str,
+    problems: Vec<Criterion>,
+) -> Answer {
+    let (now, language) = (turn.now, old.conversation.language);
+    let id = turn.ids.request(&turn.today());
+    let room = old.conversation.room.as_ref().and_then(|room| room.thread_id);
+    let channel_id = room.or(old.conversation.reply_route.channel_id);
+    let count = problems.len();
+    let request = Request {
+        request_id: id.clone(),
+        scope: text.trim().to_owned(),
+        body: text.to_owned(),
+        created_at: now,
+        updated_at: now,
+        fingerprint: fingerprint(&granted.name(), old.request_id.as_str(), "revise", text.trim()),
+        params: Params { follows_request_id: Some(old.request_id.clone()), ..Params::default() },
+        conversation: RequestConversation {
+            reply_route: ReplyRoute { channel_id, ..ReplyRoute::of(granted.actor()) },
+            language,
+            room: room.map(|thread| Room {
+                thread_id: Some(thread),
+                card_id: None,
+                card_digest: String::new(),
+            }),
+            ..RequestConversation::default()
+        },
+        work: RequestWork { persons_criteria: problems, ..RequestWork::default() },
+        ..Request::default()
+    };
+    turn.create(request);
+    turn.record(&id, EventKind::Created, &granted.name(), &say::title(text), json!({}));
+    // There has to be a plan that somebody can approve.
+    let lane = old.route.lane.map_or(Lane::Standard, |choice| choice.lane.max(Lane::Standard));
+    lanes::name(turn, &id, lane);
+    let decision = lanes::begin(turn, &id, None);
+    progress::start(turn, &id, decision, text);
+    let values = json!({ "request_id": id, "of": old.request_id, "count": count });
+    Answer::Say(say::content("revise.begun", language, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_one_problem() {
+        let read = |text: &str| written(&problems(text));
+        assert_eq!(read("one\n\n - two\n* three \n•\n"), ["one", "two", "three"]);
+        assert_eq!(read("(manual) it looks calm"), ["(manual) it looks calm"]);
+        assert!(read(" \n-\n").is_empty());
+    }
+}
