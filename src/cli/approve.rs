@@ -9,7 +9,7 @@ use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::request::Request;
 use crate::domain::state::State;
-use crate::engine::{budget_on_card, by_guard, content_of};
+use crate::engine::{budget_on_card, by_guard, content_of, contract};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -86,7 +86,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             if let Some(result) = &request.work.result {
                 say(&result.summary);
             }
-            for criterion in &request.work.criteria {
+            for criterion in contract::criteria(request, None) {
                 say(format_args!("  - {criterion}"));
             }
         }

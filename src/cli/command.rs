@@ -39,9 +39,12 @@ pub(super) enum Outbox {
 pub(super) struct Revise {
     #[command(flatten)]
     about: About,
-    /// What should be different; one thing each
+    /// What should be different
     #[arg(required = true, value_name = "WORDS")]
-    problems: Vec<String>,
+    words: Vec<String>,
+    /// Another thing that should be; may be given several times
+    #[arg(long, value_name = "WORDS")]
+    also: Vec<String>,
 }
 
 /// Which request.
@@ -70,8 +73,9 @@ pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure>
 
 /// Says what should be different about what a request delivered.
 pub(super) fn revise(global: &Global, args: &Revise) -> Result<(), Failure> {
-    let (request_id, text) = (args.about.request.clone(), args.problems.join("\n"));
-    say_call(global, Command::Revise { request_id, text, ended: None })
+    let all: Vec<String> = [vec![args.words.join(" ")], args.also.clone()].concat();
+    let (request_id, text) = (args.about.request.clone(), all.join("\n"));
+    say_call(global, Command::RequestChanges { request_id, text, ended: None })
 }
 
 /// The running team knows open requests only: whether there is one with this id, and it has not ended.

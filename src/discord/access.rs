@@ -15,7 +15,7 @@ pub enum Form {
     /// The one that says what is wrong with what a person looked at.
     Issue,
     /// The one that says what should be different.
-    Revise,
+    RequestChanges,
 }
 
 /// The rules of the team as far as the link needs them.

@@ -232,12 +232,12 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .take(ROW * ROW)
         .map(|button| {
             let style = match button.act {
-                ButtonAct::Retry => 1,
+                ButtonAct::Retry | ButtonAct::Split | ButtonAct::Together => 1,
                 ButtonAct::Cancel
                 | ButtonAct::Question
                 | ButtonAct::Answer
                 | ButtonAct::Lane
-                | ButtonAct::Revise
+                | ButtonAct::RequestChanges
                 | ButtonAct::Skip
                 | ButtonAct::Unready => 2,
                 ButtonAct::Approve | ButtonAct::Pass => 3,

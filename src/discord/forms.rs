@@ -46,12 +46,14 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
         let (mark, name) = match button.act {
             ButtonAct::Question => (QUESTION, "question"),
             ButtonAct::Issue => (ISSUE, "issue"),
-            ButtonAct::Revise => (REVISE, "revise"),
+            ButtonAct::RequestChanges => (REVISE, "revise"),
             ButtonAct::Approve
             | ButtonAct::Reject
             | ButtonAct::Pass
             | ButtonAct::Skip
             | ButtonAct::Unready
+            | ButtonAct::Split
+            | ButtonAct::Together
             | ButtonAct::Cancel
             | ButtonAct::Retry
             | ButtonAct::Answer

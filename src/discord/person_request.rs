@@ -71,9 +71,9 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
             Some(Form::Issue)
         }
         PersonRequest::Command(Command::Press { button, .. })
-            if button.act == ButtonAct::Revise =>
+            if button.act == ButtonAct::RequestChanges =>
         {
-            Some(Form::Revise)
+            Some(Form::RequestChanges)
         }
         PersonRequest::Command(_)
         | PersonRequest::Look(_)
@@ -248,7 +248,11 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
         ["approve"] => verdict(&options),
         ["verify"] => verify(&options),
         ["revise"] => request(&|request_id| {
-            PersonRequest::Command(Command::Revise { request_id, text: text(), ended: None })
+            PersonRequest::Command(Command::RequestChanges {
+                request_id,
+                text: text(),
+                ended: None,
+            })
         }),
         ["sprint", "start"] => PersonRequest::Form(files(payload, &options)),
         ["sprint", "stop"] => {
@@ -393,7 +397,8 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     }
     if let Some(request_id) = forms::revised(&payload.data.custom_id) {
         let text = text(forms::WORDS).to_owned();
-        let wanted = PersonRequest::Command(Command::Revise { request_id, text, ended: None });
+        let wanted =
+            PersonRequest::Command(Command::RequestChanges { request_id, text, ended: None });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     if let Some((criterion, version)) = forms::criterion_of(&payload.data.custom_id) {

@@ -7,6 +7,8 @@ words! {
     pub enum BlockCode {
         /// A role says that it cannot go on.
         RoleBlocked = "role_blocked",
+        /// It holds two pieces of work, and whoever asked says whether they are one request.
+        TwoParts = "two_parts",
         /// A step failed as often as it may.
         StepFailed = "step_failed",
         /// Only a real agent can do it.
@@ -84,6 +86,7 @@ impl BlockCode {
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive => true,
             Self::RoleBlocked
+            | Self::TwoParts
             | Self::StepFailed
             | Self::NeedsRealAgent
             | Self::NoSandbox
@@ -122,6 +125,7 @@ impl BlockCode {
             | Self::CounterLimit
             | Self::ChecksFailing => true,
             Self::RoleBlocked
+            | Self::TwoParts
             | Self::StepFailed
             | Self::NeedsRealAgent
             | Self::NoSandbox

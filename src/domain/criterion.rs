@@ -40,6 +40,15 @@ impl Criterion {
         self.judge == Judge::Person
     }
 
+    /// As an agent may write it: only people leave something to people, as they did in `said`.
+    #[must_use]
+    pub fn by_agent(mut self, said: &[Criterion]) -> Criterion {
+        if self.is_manual() && !said.contains(&self) {
+            self.judge = Judge::Qa;
+        }
+        self
+    }
+
     /// Says more about it.
     pub fn extend(&mut self, text: &str) {
         *self = Criterion::from(format!("{self}; {text}"));

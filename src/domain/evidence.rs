@@ -277,10 +277,11 @@ impl Evidence {
             && self.checks.iter().all(|check| check.verdict == CheckVerdict::Passed)
     }
 
-    /// The checks that did not pass, by their names.
+    /// The checks that did not pass, by their names, less those that fail as they did at the base.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
-        let failed = self.checks.iter().filter(|it| it.verdict != CheckVerdict::Passed);
+        let fails = |it: &&CheckRun| it.verdict != CheckVerdict::Passed && !it.is_red_before();
+        let failed = self.checks.iter().filter(fails);
         failed.map(|it| it.name.clone()).collect()
     }
 

@@ -123,7 +123,7 @@ pub enum Command {
         text: String,
     },
     /// Say what should be different about what a request delivered.
-    Revise {
+    RequestChanges {
         /// Which.
         request_id: RequestId,
         /// One thing a line.

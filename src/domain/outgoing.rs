@@ -118,7 +118,11 @@ words! {
         /// It cannot be looked at now.
         Unready = "unready",
         /// Say what should be different about what was delivered: opens a form.
-        Revise = "revise",
+        RequestChanges = "revise",
+        /// Two pieces of work are two requests.
+        Split = "split",
+        /// They are one.
+        Together = "together",
         /// Withdraw the request.
         Cancel = "cancel",
         /// Try a blocked request again.

@@ -206,14 +206,15 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
 /// The right that an action takes; what one asked for oneself takes less.
 const fn right_for(action: Action, own: bool) -> Right {
     match action {
-        Action::Ask | Action::Say | Action::Revise | Action::Look | Action::RequestChanges => {
+        Action::Ask | Action::Say | Action::Revise | Action::Look => Right::Ask,
+        Action::Cancel | Action::Retry | Action::Lengthen | Action::RequestChanges if own => {
             Right::Ask
         }
-        Action::Cancel | Action::Retry | Action::Lengthen if own => Right::Ask,
         Action::Cancel | Action::Retry => Right::Administer,
         Action::Lengthen
         | Action::Shorten
         | Action::Decide
+        | Action::RequestChanges
         | Action::Verify
         | Action::ControlSprint
         | Action::KeepBacklog

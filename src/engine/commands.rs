@@ -10,7 +10,7 @@ use super::plan::import;
 use super::request_changes::request_changes;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
-use super::{followup, intake, outbox, routes, say, sprint, verify};
+use super::{followup, intake, outbox, routes, say, split, sprint, verify};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Command, RouteChange};
@@ -70,10 +70,10 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             ask(turn, &granted, &text, channel_id, language, lane)
         }
         Command::Verify { criterion, verdict, words, seen } => {
-            verify::answer(turn, actor, &criterion, (verdict, &words), seen)
+            verify::answer(turn, actor, &criterion, (verdict, &words), seen, None)
         }
         Command::Route { request_id, change } => routes::change(turn, actor, &request_id, change),
-        Command::Revise { request_id, text, ended } => {
+        Command::RequestChanges { request_id, text, ended } => {
             match turn.request(&request_id).cloned().or(ended.map(|it| *it)) {
                 Some(old) => request_changes(turn, actor, &old, &text),
                 None => unknown(turn, &request_id),
@@ -153,16 +153,32 @@ fn press(
             gates::decide(turn, actor, &gate_id, seen, verdict)
         }
         // Opens a form, and that decides nothing.
-        ButtonAct::Question | ButtonAct::Issue | ButtonAct::Revise => Answer::Accepted,
-        ButtonAct::Pass => verify_by_card(turn, actor, button, ManualVerdict::Pass),
-        ButtonAct::Skip => verify_by_card(turn, actor, button, ManualVerdict::Skip),
-        ButtonAct::Unready => verify_by_card(turn, actor, button, ManualVerdict::Blocked),
+        ButtonAct::Question | ButtonAct::Issue | ButtonAct::RequestChanges => Answer::Accepted,
+        ButtonAct::Pass => {
+            verify_by_card(turn, actor, button, ManualVerdict::Pass, (channel, message))
+        }
+        ButtonAct::Skip => {
+            verify_by_card(turn, actor, button, ManualVerdict::Skip, (channel, message))
+        }
+        ButtonAct::Unready => {
+            verify_by_card(turn, actor, button, ManualVerdict::Blocked, (channel, message))
+        }
         // A list of choices comes as what was chosen.
         ButtonAct::Lane => Answer::Ignored("nothing was chosen"),
         ButtonAct::Answer => match RequestId::parse(&button.subject) {
             Ok(id) => routes::change(turn, actor, &id, RouteChange::Lane(Lane::Answer)),
             Err(_) => Answer::Ignored("not a request"),
         },
+        ButtonAct::Split | ButtonAct::Together => {
+            let Ok(id) = RequestId::parse(&button.subject) else {
+                return Answer::Ignored("not a request");
+            };
+            if button.act == ButtonAct::Split {
+                split::split(turn, actor, &id, (channel, message))
+            } else {
+                split::together(turn, actor, &id, (channel, message))
+            }
+        }
         ButtonAct::Cancel | ButtonAct::Retry => {
             let Ok(id) = RequestId::parse(&button.subject) else {
                 return Answer::Ignored("not a request");
@@ -181,10 +197,12 @@ fn verify_by_card(
     actor: &Actor,
     button: &Button,
     verdict: ManualVerdict,
+    card: (ChannelId, MessageId),
 ) -> Answer {
     match button.subject.parse() {
         Ok(criterion) => {
-            verify::answer(turn, actor, &criterion, (verdict, ""), Some(button.version))
+            let seen = Some(button.version);
+            verify::answer(turn, actor, &criterion, (verdict, ""), seen, Some(card))
         }
         Err(_) => Answer::Ignored("not a criterion"),
     }

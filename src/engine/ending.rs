@@ -99,7 +99,7 @@ pub(super) fn end(
     if worked {
         turn.plan(EffectKind::Release { request_id: id.clone() });
     }
-    let revise = Button { act: ButtonAct::Revise, subject: id.to_string(), version: 0 };
+    let revise = Button { act: ButtonAct::RequestChanges, subject: id.to_string(), version: 0 };
     let buttons = commit.map(|_| revise).into_iter().collect();
     say::answer(turn, id, Priority::Final, key, values, buttons);
 }

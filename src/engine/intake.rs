@@ -9,7 +9,7 @@ use super::message::{
     answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
 };
 use super::turn::Turn;
-use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, words};
+use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, two_parts, words};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
@@ -338,7 +338,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     if failed > 0 {
         reply_about(turn, message, "attachments_failed", json!({ "count": failed }), Some(&id));
     }
-    handoff::delegate(turn, &id, Role::Orchestrator, None, &scope, None);
+    two_parts::begin(turn, &id, &scope);
 }
 
 fn open_room(turn: &mut Turn<'_>, id: &RequestId, message: &Message, scope: &str) {
@@ -374,6 +374,17 @@ pub(super) fn ask(
     language: Language,
     lane: Option<Lane>,
 ) -> RequestId {
+    begin(turn, text, route, language, lane)
+}
+
+/// A request without a room of its own, for whoever may ask.
+pub(super) fn begin(
+    turn: &mut Turn<'_>,
+    text: &str,
+    route: ReplyRoute,
+    language: Language,
+    lane: Option<Lane>,
+) -> RequestId {
     let id = turn.ids.request(&turn.today());
     let now = turn.now;
     let request = Request {
@@ -394,7 +405,7 @@ pub(super) fn ask(
     turn.create(request);
     turn.record(&id, EventKind::Created, &author, &say::title(text), Value::Null);
     let Some(lane) = lane else {
-        handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
+        two_parts::begin(turn, &id, text);
         return id;
     };
     lanes::name(turn, &id, lane);

@@ -43,11 +43,13 @@ mod revise;
 mod routes;
 mod runs;
 mod say;
+mod split;
 pub mod sprint;
 #[cfg(test)]
 mod tests;
 mod train;
 mod turn;
+mod two_parts;
 pub mod verify;
 mod withdrawal;
 mod words;

@@ -248,7 +248,9 @@ fn step_result(
     };
     let in_sprint = request.sprint_id.is_some();
     // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
-    let to_be_built = request.todo_id.is_some() || request.work.candidate.is_some();
+    let to_be_built = request.todo_id.is_some()
+        || request.work.candidate.is_some()
+        || !request.work.persons_criteria.is_empty();
     let documents = documents(request, report);
     let criteria = criteria_of(turn, request);
     let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();
@@ -319,9 +321,19 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
         return;
     }
     if let Some(request) = turn.edit(id) {
+        let words = request.params.followups.iter().map(|it| it.body.as_str());
+        let by_people: Vec<Criterion> = words
+            .chain([request.body.as_str()])
+            .flat_map(str::lines)
+            .map(Criterion::from)
+            .collect();
         request.work.criteria =
-            said.iter().take(MOST_CRITERIA).map(|text| say::cut(text, 600).into()).collect();
+            said.iter().take(MOST_CRITERIA).map(|text| said_by(text, &by_people)).collect();
     }
+}
+
+fn said_by(text: &str, by_people: &[Criterion]) -> Criterion {
+    Criterion::from(say::cut(text, 600)).by_agent(by_people)
 }
 
 /// Acceptance criteria that one plan may have.

@@ -9,7 +9,8 @@ use super::turn::Turn;
 use super::{intake, lanes, progress, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::{Criterion, written};
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::language::Language;
 use crate::domain::request::{
     EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, RequestWork, Room,
     fingerprint,
@@ -26,13 +27,19 @@ pub(super) fn request_changes(
     old: &Request,
     text: &str,
 ) -> Answer {
-    let language = old.conversation.language;
+    let language = Language::of(text).unwrap_or(old.conversation.language);
     let refused = |key: &str, values| Answer::Refused(say::content(key, language, values));
     let granted: Granted<act::RequestChanges> =
         match authorize(turn.policy, actor, Resource::Request(old)) {
             Ok(granted) => granted,
             Err(_) => return refused("not_allowed", json!({})),
         };
+    let person = ReplyRoute::of(actor).author_id;
+    let route = &old.conversation.reply_route;
+    if route.is_dm && person.is_some() && person != route.author_id {
+        // What somebody said to the team alone stays there.
+        return refused("not_allowed", json!({}));
+    }
     let values = json!({ "request_id": old.request_id, "status": old.status });
     if old.status != RequestStatus::Committed {
         return refused("revise.not_delivered", values);
@@ -48,6 +55,9 @@ pub(super) fn request_changes(
     if problems.len() > MOST {
         return refused("revise.too_many", json!({ "limit": MOST }));
     }
+    if let Some(limit) = intake::too_many(turn, person) {
+        return refused("too_many", json!({ "limit": limit }));
+    }
     if old.sprint_id.is_some() {
         return match items(turn, &granted, old, &problems) {
             Ok(items) => {
@@ -56,16 +66,28 @@ pub(super) fn request_changes(
             Err(error) => refused("backlog.refused", json!({ "reason": error.to_string() })),
         };
     }
-    if let Some(limit) = intake::too_many(turn, ReplyRoute::of(actor).author_id) {
-        return refused("too_many", json!({ "limit": limit }));
+    if let Some(open) = goes_on(turn, old) {
+        let values = json!({ "request_id": old.request_id, "open": open });
+        return refused("revise.under_way", values);
     }
-    begin(turn, &granted, old, text, problems)
+    begin(turn, &granted, old, (text, language), problems)
+}
+
+/// The open request that goes on from what was delivered, or stands in the same room: a room has one.
+fn goes_on(turn: &Turn<'_>, old: &Request) -> Option<RequestId> {
+    let thread = |it: &Request| it.conversation.room.as_ref().and_then(|room| room.thread_id);
+    let is_there = |it: &&Request| {
+        let follows = it.params.follows_request_id.as_ref() == Some(&old.request_id);
+        let shares = thread(it).is_some() && thread(it) == thread(old);
+        !it.status.is_terminal() && (follows || shares)
+    };
+    turn.requests().find(is_there).map(|it| it.request_id.clone())
 }
 
 /// What is wrong, one thing a line.
 fn problems(text: &str) -> Vec<Criterion> {
     let lines = text.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim());
-    lines.filter(|line| !line.is_empty()).map(Criterion::from).collect()
+    lines.map(Criterion::from).filter(|criterion| !criterion.is_blank()).collect()
 }
 
 fn items(
@@ -91,10 +113,10 @@ fn begin(
     turn: &mut Turn<'_>,
     granted: &Granted<act::RequestChanges>,
     old: &Request,
-    text: &str,
+    (text, language): (&str, Language),
     problems: Vec<Criterion>,
 ) -> Answer {
-    let (now, language) = (turn.now, old.conversation.language);
+    let now = turn.now;
     let id = turn.ids.request(&turn.today());
     let room = old.conversation.room.as_ref().and_then(|room| room.thread_id);
     let channel_id = room.or(old.conversation.reply_route.channel_id);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::turn::Turn;
 use crate::domain::evidence::{Candidate, Evidence};
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
@@ -59,6 +59,14 @@ pub(super) fn post(content: Content) -> Act {
         files: Vec::new(),
         room_of: None,
     }
+}
+
+/// Takes the buttons of a card away, which was answered.
+pub(super) fn unbutton(turn: &mut Turn<'_>, (channel, message_id): (ChannelId, MessageId)) {
+    let target = Target::Channel(channel);
+    let act = Act::Unbutton { message_id };
+    let outgoing = outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    turn.send(outgoing);
 }
 
 /// Something in the room of a request.

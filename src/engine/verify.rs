@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::{say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::{Criterion, Judge};
-use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::ids::{BacklogId, ChannelId, MessageId, RequestId};
 use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
 use crate::domain::request::EventKind;
 use crate::domain::state::State;
@@ -89,6 +89,7 @@ pub(super) fn answer(
     criterion: &CriterionRef,
     (verdict, words): (ManualVerdict, &str),
     seen: Option<u32>,
+    card: Option<(ChannelId, MessageId)>,
 ) -> Answer {
     let language = turn.policy.language;
     let refused = |key: &str, values: Value| Answer::Refused(say::content(key, language, values));
@@ -123,7 +124,9 @@ pub(super) fn answer(
     };
     let mut verification = Verification::clone(&known);
     let one = &mut verification.criteria[at];
-    one.version += 1;
+    if verdict != ManualVerdict::Blocked {
+        one.version += 1;
+    }
     one.answer = Some(ManualAnswer {
         verdict,
         by: granted.name(),
@@ -137,8 +140,24 @@ pub(super) fn answer(
     values["left"] = json!(verification.open().count());
     let payload = json!({ "criterion": criterion.number, "verdict": verdict, "item": item });
     turn.record(&known.request_id, EventKind::Verified, &granted.name(), words, payload);
+    tell(turn, &verification, values.clone());
+    if let Some(card) = card.filter(|_| verdict != ManualVerdict::Blocked) {
+        say::unbutton(turn, card);
+    }
     turn.save(verification);
     Answer::Say(say::content("verify.said", language, values))
+}
+
+/// Says in the room, where it is known, what came of a look.
+fn tell(turn: &mut Turn<'_>, verification: &Verification, values: Value) {
+    let rooms = turn.before().rooms.iter();
+    let room =
+        rooms.filter(|(_, id)| **id == verification.request_id).map(|(room, _)| *room).next();
+    let Some(room) = room else { return };
+    let act = say::post(say::content("verify.said", verification.language, values));
+    let target = Target::Channel(room);
+    let outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    turn.send(outgoing);
 }
 
 /// What is wrong, as an item: whoever delivers it reads the person's words, and is held to the same criterion.
@@ -155,7 +174,7 @@ fn item_of(
         "title": say::cut(words.lines().next().unwrap_or_default(), 80),
         "scope": format!("{words}\n\nFound in: {title} ({request}, {})", say::short(&verification.commit)),
         "kind": "bug",
-        "acceptance_criteria": [again],
+        "acceptance_criteria": [Criterion::from(say::cut(words, 300)), again],
     }]);
     let added = sprint::add_items(turn, &payload).map_err(|error| error.to_string())?;
     Ok(added.into_iter().next())

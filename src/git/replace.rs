@@ -286,14 +286,23 @@ impl<'p> Move<'p> {
     }
 }
 
-/// Makes these paths below a folder durable: what lies there, and that others are gone.
+/// Makes these paths below a folder durable: what lies there, and that others are gone. Nothing is opened through a
+/// link, and what is no folder any more is a name in the one above it.
 fn sync_below(root: &Path, paths: Vec<&str>) -> Result<()> {
-    let above: BTreeSet<&str> = paths.iter().flat_map(|path| folders(path)).chain([""]).collect();
-    let above: Vec<PathBuf> = above.into_iter().map(|folder| root.join(folder)).collect();
-    // A link has no bytes: it is there with its name.
-    let is_file = |path: &PathBuf| files::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    let lie = paths.into_iter().map(|path| root.join(path)).filter(is_file);
-    Ok(RealDisk.sync_many(root, &lie.collect::<Vec<_>>(), &above)?)
+    let meta = |path: &str| files::symlink_metadata(&root.join(path)).ok();
+    let mut above: BTreeSet<&str> = BTreeSet::new();
+    let mut lie = Vec::new();
+    for path in paths {
+        let is_folder = |folder: &&str| meta(folder).is_some_and(|meta| meta.is_dir());
+        let real: Vec<&str> = folders(path).take_while(is_folder).collect();
+        // A link has no bytes: it is there with its name.
+        if real.len() == folders(path).count() && meta(path).is_some_and(|meta| meta.is_file()) {
+            lie.push(root.join(path));
+        }
+        above.extend(real);
+    }
+    let above: Vec<PathBuf> = above.into_iter().chain([""]).map(|it| root.join(it)).collect();
+    Ok(RealDisk.sync_many(root, &lie, &above)?)
 }
 
 fn mode_of(entry: &git2::TreeEntry<'_>) -> u32 {

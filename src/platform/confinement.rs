@@ -1,7 +1,8 @@
 //! What this machine can confine programs by.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::bubblewrap;
 use super::landlock::{self, Strength};
@@ -29,15 +30,24 @@ impl Confinement {
     }
 }
 
-/// Finds out what works here, by trying it. What has worked once is not tried again; what did not is: it may have been
+/// How long what has worked is believed to work.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// Finds out what works here, by trying it. What has just worked is not tried again; what did not is: it may have been
 /// installed, or allowed, meanwhile.
 pub async fn find() -> Confinement {
-    static WORKS: OnceLock<PathBuf> = OnceLock::new();
-    if let Some(program) = WORKS.get() {
-        return Confinement::Bubblewrap(program.clone());
+    static WORKED: Mutex<Option<(PathBuf, Instant)>> = Mutex::new(None);
+    let worked = || WORKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((program, at)) = worked().clone()
+        && at.elapsed() < BELIEVED
+    {
+        return Confinement::Bubblewrap(program);
     }
     let refused = match bubblewrap::find().await {
-        Ok(program) => return Confinement::Bubblewrap(WORKS.get_or_init(|| program).clone()),
+        Ok(program) => {
+            *worked() = Some((program.clone(), Instant::now()));
+            return Confinement::Bubblewrap(program);
+        }
         Err(reason) => reason,
     };
     match landlock::strength() {

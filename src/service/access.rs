@@ -48,9 +48,8 @@ impl Access for HubAccess {
                 authorize::<act::ControlSprint>(policy, &actor, Resource::Team).is_ok()
             }
             Form::Question => authorize::<act::Decide>(policy, &actor, Resource::Team).is_ok(),
-            Form::Revise => {
-                authorize::<act::RequestChanges>(policy, &actor, Resource::Team).is_ok()
-            }
+            // What one asked for oneself takes less: that is looked at when the form is sent.
+            Form::RequestChanges => is_known(policy, &actor),
             Form::Issue => authorize::<act::Verify>(policy, &actor, Resource::Team).is_ok(),
         })
     }

@@ -71,7 +71,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         Command::Route { .. } => "route",
         Command::Cancel { .. } => "cancel",
         Command::Steer { .. } => "steer",
-        Command::Revise { .. } => "revise",
+        Command::RequestChanges { .. } => "revise",
         Command::Verify { .. } => "verify",
         Command::Decide { .. } | Command::AskBack { .. } => "approve",
         Command::Retry { .. } => "retry",

@@ -9,7 +9,7 @@ use crate::store;
 
 /// The command with the request that it is about, where that has left memory.
 pub(super) async fn with_ended(team: &Arc<Team>, command: Command) -> Command {
-    let Command::Revise { request_id, text, ended: _ } = command else { return command };
+    let Command::RequestChanges { request_id, text, ended: _ } = command else { return command };
     let (reading, id) = (Arc::clone(team), request_id.clone());
     let read = tasks::blocking(move || store::read_request(reading.root(), &id)).await;
     let ended = match read {
@@ -20,5 +20,5 @@ pub(super) async fn with_ended(team: &Arc<Team>, command: Command) -> Command {
         }
         Err(_) => None,
     };
-    Command::Revise { request_id, text, ended }
+    Command::RequestChanges { request_id, text, ended }
 }

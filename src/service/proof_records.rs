@@ -38,7 +38,9 @@ pub(super) struct TreeProof {
 impl TreeProof {
     /// Of a run of the checks.
     pub(super) fn of(evidence: &Evidence) -> TreeProof {
-        let mut green = evidence.is_green().then(|| evidence.clone());
+        // What was red at first is not known to be green the next time.
+        let is_sure = evidence.is_green() && evidence.repetitions == 0;
+        let mut green = is_sure.then(|| evidence.clone());
         for check in green.iter_mut().flat_map(|it| &mut it.checks) {
             // That is said beside the base of one change.
             check.compared = None;
@@ -48,8 +50,10 @@ impl TreeProof {
 
     /// As the evidence of a commit with this tree, where it is green.
     pub(super) fn evidence_of(self, commit: String) -> Option<Evidence> {
-        let mut evidence = Evidence { commit, repetitions: 0, ..self.green? };
+        let mut evidence = Evidence { commit, tree_ms: 0, ..self.green? };
         for check in &mut evidence.checks {
+            // That time was spent on another commit.
+            check.duration_ms = 0;
             let record = self.checks.iter().find(|record| record.name == check.name);
             check.tests = record.map(|record| record.tests.clone()).unwrap_or_default();
         }
@@ -112,6 +116,11 @@ impl ProofRecords {
             files::remove_any(path)?;
         }
         Ok(())
+    }
+
+    /// Forgets what was said about trees: what they were prepared with is made anew.
+    pub(super) fn forget(&self) -> Result<(), FileError> {
+        files::remove_dir_all(&self.trees())
     }
 
     /// Counts what was flaky once more.

@@ -15,11 +15,12 @@ use super::effect_error::EffectError;
 use super::proof_records::{FlakyCount, ProofRecords, TreeKey, TreeProof};
 use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
+use crate::domain::config::CheckNetwork;
 use crate::domain::effect::Proving;
 use crate::domain::evidence::{BaseStanding, Evidence, Isolation, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::test_report::TestOutcomes;
-use crate::git::{self, CheckPlan, CommitId, Consent, GitError, Project, Whose};
+use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, GitError, Project, Whose};
 use crate::onboarding::open_project;
 use crate::platform::disk::{Disk as _, FileLock, RealDisk};
 use crate::platform::files::{self, FileError};
@@ -67,6 +68,8 @@ struct Manual {
     plan: CheckPlan,
     commit: CommitId,
     whose: Whose,
+    /// The folder of the runtime.
+    state: PathBuf,
     /// Where they run.
     folder: PathBuf,
     /// Held as long as they run.
@@ -89,6 +92,7 @@ impl Manual {
                 plan: check_plan(&root, &workspace.runtime, &workspace.environment),
                 commit,
                 whose: Whose { trusted, consent: Consent::Operator, apart: "by-hand".to_owned() },
+                state: workspace.state_dir(),
                 folder,
                 _alone: alone.ok_or(ProofError::Busy(root))?,
             })
@@ -136,6 +140,7 @@ pub async fn prepare(
     let confinement = confinement::find().await;
     if fresh {
         git::checks::forget_environments(project, *commit, plan, &confinement).await?;
+        ProofRecords::of(&manual.state).forget()?;
     }
     Ok(git::checks::prepare(project, *commit, plan, &confinement, whose, stop).await?)
 }
@@ -196,6 +201,11 @@ async fn green(
     trusted: CommitId,
 ) -> Result<Option<Evidence>, EffectError> {
     let plan = checks::in_force(team).await?;
+    // What checks see beside the tree is no part of what their records are found by.
+    let sees_more = |it: &CheckSpec| it.network == CheckNetwork::Host || !it.read.is_empty();
+    if !plan.carry.is_empty() || plan.checks.iter().any(sees_more) {
+        return Ok(None);
+    }
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
     let keys = |commit| git::checks::environment_keys(&team.project, commit, &plan, isolation);
     if !plan.prepare.is_empty() && keys(commit).await? != keys(trusted).await? {

@@ -23,6 +23,7 @@ use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
 use crate::domain::session::Session;
 use crate::domain::state::session_key;
+use crate::engine::contract;
 use crate::git::{self, GitError, Worktree};
 use crate::platform::beneath::Folder;
 use crate::platform::files::{self, FileError};
@@ -319,7 +320,7 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         request_id: id.to_string(),
         request: PersonMessage::new(&old.conversation.reply_route.author_name, &old.body),
         status: old.status.as_str().to_owned(),
-        criteria: old.work.criteria,
+        criteria: contract::criteria(&old, None),
         summary: old.work.result.map(|result| result.summary.clone()).unwrap_or_default(),
         files: files.map(|changed| changed.path.clone()).collect(),
         commit: old.outcome.commit_sha.unwrap_or_default(),

@@ -68,7 +68,9 @@ pub(super) fn pack(
     // The papers of a sprint are made of the histories of its requests.
     let todos = state.sprints.values().flat_map(|sprint| &sprint.work.todos);
     let of_sprints = todos.filter_map(|todo| todo.request_id.as_ref());
-    let kept = state.requests.keys().chain(&rules.unmerged).chain(of_sprints).collect();
+    let looked_at = state.verifications.keys();
+    let kept = state.requests.keys().chain(&rules.unmerged).chain(of_sprints).chain(looked_at);
+    let kept = kept.collect();
     let packing = Packing { disk, root, kept, rules, now };
     let requests = packing.requests()?;
     let mut old: Vec<String> = requests.values().flatten().cloned().collect();

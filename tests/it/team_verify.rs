@@ -89,7 +89,10 @@ async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
         state.backlog.values().find(|it| it.title.contains("run out of the screen")).unwrap();
     assert_eq!(item.status, BacklogStatus::Pending);
     assert!(item.scope.contains(request.request_id.as_str()), "{}", item.scope);
-    assert!(item.acceptance_criteria.iter().all(|it| it.is_manual() && it.text == manual[0]));
+    // Whoever delivers it is held to the person's words, and to their look once more.
+    let [words, look] = item.acceptance_criteria.as_slice() else { panic!("{item:?}") };
+    assert!(words.text.contains("run out of the screen") && !words.is_manual());
+    assert!(look.is_manual() && look.text == manual[0]);
     // A card that was answered is pressed again, by its old button and by the same one.
     house.owner.ok("POST", "/_local/click", press).await;
     told(&house, "owner", "Something is wrong with it").await;

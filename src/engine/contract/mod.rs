@@ -26,12 +26,10 @@ pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<Criterion>
     };
     let own = said(own);
     let planned = if own.is_empty() { said(&request.work.criteria) } else { own };
-    let mut all = said(&request.work.persons_criteria);
-    for one in planned {
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
+    let persons = said(&request.work.persons_criteria);
+    let is_new = |one: &Criterion| persons.iter().all(|it| it.text != one.text);
+    let planned: Vec<Criterion> = planned.into_iter().filter(is_new).collect();
+    let mut all = [persons, planned].concat();
     let others = said(&request.work.others_criteria);
     if all.is_empty() && !others.is_empty() {
         // Without a plan it is what was asked for that has to hold beside them.

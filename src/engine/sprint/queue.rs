@@ -63,7 +63,14 @@ pub(in crate::engine) fn add_items(
 /// An item as a payload leaves it, with what the payload cannot change. One that is as it was has not changed: a review
 /// is not asked for the same again.
 fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    let Some(old) = turn.item(&item.backlog_id) else { return item };
+    let Some(old) = turn.item(&item.backlog_id) else {
+        let mut item = item;
+        if source != BacklogSource::User {
+            let own = std::mem::take(&mut item.acceptance_criteria).into_iter();
+            item.acceptance_criteria = own.map(|one| one.by_agent(&[])).collect();
+        }
+        return item;
+    };
     let item = keep_held(turn, old, keep_planned(old, source, item));
     let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
     if same == *old { same } else { item }
@@ -71,8 +78,11 @@ fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogIte
 
 /// What a person's plan says of an item stays as it is, whatever an agent proposes.
 fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    if old.plan.is_none() || source == BacklogSource::User {
+    if source == BacklogSource::User {
         return item;
+    }
+    if old.plan.is_none() {
+        return keep_criteria(old, item);
     }
     BacklogItem {
         title: old.title.clone(),
@@ -84,6 +94,21 @@ fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> 
         fingerprint: old.fingerprint.clone(),
         ..item
     }
+}
+
+/// An agent adds to the criteria of a person's item, and leaves none of its own to people.
+fn keep_criteria(old: &BacklogItem, mut item: BacklogItem) -> BacklogItem {
+    let own = std::mem::take(&mut item.acceptance_criteria).into_iter();
+    let own = own.map(|one| one.by_agent(&old.acceptance_criteria));
+    if old.source == BacklogSource::User {
+        item.acceptance_criteria.clone_from(&old.acceptance_criteria);
+    }
+    for one in own {
+        if item.acceptance_criteria.iter().all(|it| it.text != one.text) {
+            item.acceptance_criteria.push(one);
+        }
+    }
+    item
 }
 
 /// What a todo holds is not taken from it by words: its status follows its request.
