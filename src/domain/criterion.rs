@@ -115,6 +115,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_what_people_left_to_people_stays_theirs() {
+        let said = [Criterion::from("(manual) it looks calm")];
+        let by_agent = |text: &str| Criterion::from(text).by_agent(&said).to_string();
+        assert_eq!(by_agent("it looks calm (manual)"), "(manual) it looks calm");
+        assert_eq!(by_agent("(manual) it works"), "it works");
+        assert_eq!(by_agent("(check: unit) it works"), "(check: unit) it works");
+    }
+
+    #[test]
     fn a_mark_before_or_behind_says_who_judges_and_brackets_in_a_sentence_do_not() {
         for (written, text, judge) in [
             ("it works", "it works", Judge::Qa),

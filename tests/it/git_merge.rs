@@ -169,6 +169,26 @@ fn a_folder_becomes_a_file_only_where_nothing_else_is_in_it() {
 }
 
 #[test]
+fn what_was_a_folder_of_folders_becomes_a_file_and_a_link_through_which_nothing_is_opened() {
+    let repo = Repo::new();
+    repo.write("tool/src/main.sh", "true\n");
+    repo.write("data/deep/x", "x\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "Folders"]);
+    let worktree = repo.worktree();
+    for folder in ["tool", "data"] {
+        std::fs::remove_dir_all(worktree.path().join(folder)).unwrap();
+    }
+    put(&worktree.path().join("tool"), "a file now\n");
+    std::os::unix::fs::symlink("/proc/1/root", worktree.path().join("data")).unwrap();
+    let plan = plan(&repo, &repo.commit(&worktree));
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("tool"), "a file now\n");
+    assert!(std::fs::symlink_metadata(repo.path.join("data")).unwrap().is_symlink());
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn a_persons_folder_where_we_only_delete_is_in_nobodys_way() {
     let repo = Repo::new();
     let (_worktree, candidate) = candidate(&repo);
