@@ -232,7 +232,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .take(ROW * ROW)
         .map(|button| {
             let style = match button.act {
-                ButtonAct::Retry | ButtonAct::Split | ButtonAct::Together => 1,
+                ButtonAct::Retry => 1,
                 ButtonAct::Cancel
                 | ButtonAct::Question
                 | ButtonAct::Answer

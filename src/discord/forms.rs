@@ -52,8 +52,6 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             | ButtonAct::Pass
             | ButtonAct::Skip
             | ButtonAct::Unready
-            | ButtonAct::Split
-            | ButtonAct::Together
             | ButtonAct::Cancel
             | ButtonAct::Retry
             | ButtonAct::Answer

@@ -96,6 +96,9 @@ pub struct BacklogItem {
     /// When it counts as done.
     #[serde(default)]
     pub acceptance_criteria: Vec<Criterion>,
+    /// Those of them that a person wrote: no agent takes one away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub persons_criteria: Vec<Criterion>,
     /// The milestone that it serves; blank where none.
     #[serde(default)]
     pub milestone_title: String,
@@ -176,6 +179,7 @@ impl BacklogItem {
             source: BacklogSource::default(),
             scope: scope.to_owned(),
             acceptance_criteria: Vec::new(),
+            persons_criteria: Vec::new(),
             milestone_title: String::new(),
             priority_rank: 0,
             effort: 0,

@@ -7,8 +7,6 @@ words! {
     pub enum BlockCode {
         /// A role says that it cannot go on.
         RoleBlocked = "role_blocked",
-        /// It holds two pieces of work, and whoever asked says whether they are one request.
-        TwoParts = "two_parts",
         /// A step failed as often as it may.
         StepFailed = "step_failed",
         /// Only a real agent can do it.
@@ -86,7 +84,6 @@ impl BlockCode {
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive => true,
             Self::RoleBlocked
-            | Self::TwoParts
             | Self::StepFailed
             | Self::NeedsRealAgent
             | Self::NoSandbox
@@ -125,7 +122,6 @@ impl BlockCode {
             | Self::CounterLimit
             | Self::ChecksFailing => true,
             Self::RoleBlocked
-            | Self::TwoParts
             | Self::StepFailed
             | Self::NeedsRealAgent
             | Self::NoSandbox

@@ -40,13 +40,20 @@ impl Criterion {
         self.judge == Judge::Person
     }
 
-    /// As an agent may write it: only people leave something to people, as they did in `said`.
+    /// As an agent may write it: only people leave something to people.
     #[must_use]
-    pub fn by_agent(mut self, said: &[Criterion]) -> Criterion {
-        if self.is_manual() && !said.contains(&self) {
+    pub fn by_agent(mut self) -> Criterion {
+        if self.is_manual() {
             self.judge = Judge::Qa;
         }
         self
+    }
+
+    /// The lines of a person's words that leave something to people, bullets or not.
+    #[must_use]
+    pub fn manual_lines(words: &str) -> Vec<Criterion> {
+        let lines = words.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']));
+        lines.map(Criterion::from).filter(|it| it.is_manual() && !it.is_blank()).collect()
     }
 
     /// Says more about it.
@@ -115,12 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_people_left_to_people_stays_theirs() {
-        let said = [Criterion::from("(manual) it looks calm")];
-        let by_agent = |text: &str| Criterion::from(text).by_agent(&said).to_string();
-        assert_eq!(by_agent("it looks calm (manual)"), "(manual) it looks calm");
+    fn only_people_leave_something_to_people() {
+        let by_agent = |text: &str| Criterion::from(text).by_agent().to_string();
         assert_eq!(by_agent("(manual) it works"), "it works");
         assert_eq!(by_agent("(check: unit) it works"), "(check: unit) it works");
+        let words = "do it\n- (manual) it looks calm\n(manual)\nand fast";
+        assert_eq!(Criterion::manual_lines(words), [Criterion::from("(manual) it looks calm")]);
     }
 
     #[test]

@@ -277,12 +277,13 @@ impl Evidence {
             && self.checks.iter().all(|check| check.verdict == CheckVerdict::Passed)
     }
 
-    /// The checks that did not pass, by their names, less those that fail as they did at the base.
+    /// The checks that did not pass, by their names, less those that the change has mended in part.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
-        let fails = |it: &&CheckRun| it.verdict != CheckVerdict::Passed && !it.is_red_before();
-        let failed = self.checks.iter().filter(fails);
-        failed.map(|it| it.name.clone()).collect()
+        let mends = |it: &CheckRun| it.compared.as_ref().is_some_and(|it| !it.mended.is_empty());
+        let is_partly_mended = |it: &CheckRun| it.is_red_before() && mends(it);
+        let fails = |it: &&CheckRun| it.verdict != CheckVerdict::Passed && !is_partly_mended(it);
+        self.checks.iter().filter(fails).map(|it| it.name.clone()).collect()
     }
 
     /// Whether something fails, and all of it failed at the base as well.

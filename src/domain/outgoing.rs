@@ -119,10 +119,6 @@ words! {
         Unready = "unready",
         /// Say what should be different about what was delivered: opens a form.
         RequestChanges = "revise",
-        /// Two pieces of work are two requests.
-        Split = "split",
-        /// They are one.
-        Together = "together",
         /// Withdraw the request.
         Cancel = "cancel",
         /// Try a blocked request again.

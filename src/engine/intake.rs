@@ -9,15 +9,16 @@ use super::message::{
     answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
 };
 use super::turn::Turn;
-use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, two_parts, words};
+use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, words};
 use crate::domain::block::BlockCode;
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
-    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, Room,
+    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, RequestWork, Room,
     SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
@@ -314,6 +315,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
             }),
             ..RequestConversation::default()
         },
+        work: left_to_people(&message.content),
         ..Request::default()
     };
     // One that waits for a person holds nobody up.
@@ -338,7 +340,12 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     if failed > 0 {
         reply_about(turn, message, "attachments_failed", json!({ "count": failed }), Some(&id));
     }
-    two_parts::begin(turn, &id, &scope);
+    handoff::delegate(turn, &id, Role::Orchestrator, None, &scope, None);
+}
+
+/// Work in which the lines of a person's words that leave something to people are criteria.
+fn left_to_people(words: &str) -> RequestWork {
+    RequestWork { persons_criteria: Criterion::manual_lines(words), ..RequestWork::default() }
 }
 
 fn open_room(turn: &mut Turn<'_>, id: &RequestId, message: &Message, scope: &str) {
@@ -374,17 +381,6 @@ pub(super) fn ask(
     language: Language,
     lane: Option<Lane>,
 ) -> RequestId {
-    begin(turn, text, route, language, lane)
-}
-
-/// A request without a room of its own, for whoever may ask.
-pub(super) fn begin(
-    turn: &mut Turn<'_>,
-    text: &str,
-    route: ReplyRoute,
-    language: Language,
-    lane: Option<Lane>,
-) -> RequestId {
     let id = turn.ids.request(&turn.today());
     let now = turn.now;
     let request = Request {
@@ -399,13 +395,14 @@ pub(super) fn begin(
             language: Language::of(text).unwrap_or(language),
             ..RequestConversation::default()
         },
+        work: left_to_people(text),
         ..Request::default()
     };
     let author = request.conversation.reply_route.author_name.clone();
     turn.create(request);
     turn.record(&id, EventKind::Created, &author, &say::title(text), Value::Null);
     let Some(lane) = lane else {
-        two_parts::begin(turn, &id, text);
+        handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
         return id;
     };
     lanes::name(turn, &id, lane);

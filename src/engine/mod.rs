@@ -43,13 +43,11 @@ mod revise;
 mod routes;
 mod runs;
 mod say;
-mod split;
 pub mod sprint;
 #[cfg(test)]
 mod tests;
 mod train;
 mod turn;
-mod two_parts;
 pub mod verify;
 mod withdrawal;
 mod words;

@@ -250,7 +250,7 @@ fn step_result(
     // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
     let to_be_built = request.todo_id.is_some()
         || request.work.candidate.is_some()
-        || !request.work.persons_criteria.is_empty();
+        || request.work.is_asked_for_changes();
     let documents = documents(request, report);
     let criteria = criteria_of(turn, request);
     let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();
@@ -321,19 +321,12 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
         return;
     }
     if let Some(request) = turn.edit(id) {
-        let words = request.params.followups.iter().map(|it| it.body.as_str());
-        let by_people: Vec<Criterion> = words
-            .chain([request.body.as_str()])
-            .flat_map(str::lines)
-            .map(Criterion::from)
+        request.work.criteria = said
+            .iter()
+            .take(MOST_CRITERIA)
+            .map(|text| Criterion::from(say::cut(text, 600)).by_agent())
             .collect();
-        request.work.criteria =
-            said.iter().take(MOST_CRITERIA).map(|text| said_by(text, &by_people)).collect();
     }
-}
-
-fn said_by(text: &str, by_people: &[Criterion]) -> Criterion {
-    Criterion::from(say::cut(text, 600)).by_agent(by_people)
 }
 
 /// Acceptance criteria that one plan may have.

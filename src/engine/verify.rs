@@ -20,7 +20,10 @@ use crate::domain::verification::{
 /// The change of a request is on the branch: whoever may is asked to look at what is left to people.
 pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
     let Some(request) = turn.request(id) else { return };
-    let criteria = Verification::manual(&request.work.criteria);
+    let mut criteria = Verification::manual(&request.work.criteria);
+    // What another request left to people is that one's.
+    let others = &request.work.others_criteria;
+    criteria.retain(|own| others.iter().all(|it| it.text != own.text));
     if criteria.is_empty() {
         return;
     }
@@ -172,7 +175,7 @@ fn item_of(
     let again = Criterion { text: criterion.text.clone(), judge: Judge::Person };
     let payload = json!([{
         "title": say::cut(words.lines().next().unwrap_or_default(), 80),
-        "scope": format!("{words}\n\nFound in: {title} ({request}, {})", say::short(&verification.commit)),
+        "scope": format!("{words}\n\nFound in: {title} ({request}.{}, {})", criterion.number, say::short(&verification.commit)),
         "kind": "bug",
         "acceptance_criteria": [Criterion::from(say::cut(words, 300)), again],
     }]);

@@ -205,9 +205,6 @@ fn plan(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> An
     let mut accepted: Vec<String> =
         edits.iter().map(|edit| edit.describe(&task.language)).collect();
     accepted.push(say(task, "the project's checks pass", "프로젝트의 검사가 통과한다"));
-    // What the request leaves to people, each a line of its own.
-    let lines_of_it = task.request.text.lines().map(str::trim);
-    accepted.extend(lines_of_it.filter(|it| Criterion::from(*it).is_manual()).map(str::to_owned));
     let text = format!(
         "# {title}\n\nRequest {id}, planned by the rehearsal agent.\n\n## Acceptance criteria\n\n{criteria}\n- the project's checks pass\n\n## Changes\n\n{criteria}\n",
         id = task.request_id,
@@ -355,7 +352,7 @@ fn verdict<'a>(draft: Draft<'a>, decision: &str, seen: &[Value], finding: &str) 
 /// A row for each criterion that is not a person's, where there are any. The rehearsal agent does not understand them: each is as good as
 /// the worst that was seen.
 fn by_criterion(criteria: &[Criterion], seen: &[Value]) -> Vec<Value> {
-    if criteria.is_empty() {
+    if criteria.iter().all(Criterion::is_manual) {
         return seen.to_vec();
     }
     let Some(worst) = seen.iter().find(|row| row["result"] != "pass").or(seen.first()) else {

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 use teams::domain::request::{Request, RequestStatus};
 
-use crate::support::house::{EDIT, EDITED, House, Plan, button, words};
-use crate::team_commands::told;
+use crate::support::house::{EDIT, EDITED, House, Plan};
 
 fn with_lanes() -> Plan {
     Plan { lanes: true, ..Plan::default() }
@@ -136,51 +135,4 @@ async fn the_way_of_words_is_told_before_anything_is_done() {
     let (code, _, error) = house.teams(&["route", "--text", "x"]).await;
     assert_eq!(code, 1);
     assert!(error.contains("routes.yaml") && error.contains("architect_revue"), "{error}");
-}
-
-#[tokio::test]
-async fn a_message_with_two_pieces_of_work_is_asked_about_before_anybody_works() {
-    let house = House::open(with_lanes()).await;
-    let two = |one: &str, other: &str| {
-        format!("create {one}.md with \"{one}\". Unrelated: create {other}.md with \"{other}\"")
-    };
-    let message = house.ask(&two("north", "south")).await;
-    let card = house.reads("general", "two pieces of work").await;
-    assert!(words(&card).contains("create south.md"), "{}", words(&card));
-    let request = house.becomes(&message, RequestStatus::Blocked).await;
-    assert!(roles(&house, &request).is_empty() && !house.root().join("logs/usage").exists());
-    // Whoever may ask, but did not, decides nothing here.
-    let press = json!({
-        "channel": "general", "message": card["id"], "custom_id": button(&card, "Two requests"),
-    });
-    house.guest.ok("POST", "/_local/click", press).await;
-    told(&house, "guest", "You may not").await;
-    house.press(&house.owner, "general", "two pieces of work", "Two requests").await;
-    house.becomes(&message, RequestStatus::Committed).await;
-    house
-        .until("both land", async |house: &House| {
-            let all = house.requests();
-            let landed = all.iter().filter(|it| it.status == RequestStatus::Committed);
-            (landed.count() == 2).then_some(())
-        })
-        .await;
-    assert_eq!(
-        (house.on_branch("north.md"), house.on_branch("south.md")),
-        ("north\n".to_owned(), "south\n".to_owned())
-    );
-    assert_eq!(house.commits().len(), 2);
-
-    let message = house.ask(&two("east", "west")).await;
-    let asked = house
-        .heard("general", "the second card", |message| {
-            words(message).contains("create west.md") && button(message, "One request").is_some()
-        })
-        .await;
-    let press = json!({
-        "channel": "general", "message": asked["id"], "custom_id": button(&asked, "One request"),
-    });
-    house.owner.ok("POST", "/_local/click", press).await;
-    let one = house.becomes(&message, RequestStatus::Committed).await;
-    assert!(one.body.contains("east") && one.body.contains("west"), "{}", one.body);
-    house.close().await;
 }

@@ -105,6 +105,7 @@ pub fn assemble(making: &PromptInput<'_>) -> Result<Prompt, PromptError> {
         schema => serde_json::to_string_pretty(making.schema).unwrap_or_default(),
         submit => making.submit,
         criteria => numbered('C', &criterion::written(&task.criteria)),
+        judged => task.criteria.iter().any(|criterion| !criterion.is_manual()),
         requirements => numbered('R', requirements),
     };
     let mut parts = Vec::new();
@@ -166,7 +167,7 @@ pub fn check(templates: &BTreeMap<String, String>) -> Result<(), PromptError> {
     let task = Task::first(Role::Developer, None, "", words[0].clone());
     let values = context! {
         task => Serde(&task), worktree => "", schema => "{}", submit => false,
-        criteria => "", requirements => "", issues => [""], words => Serde(&words), what => "",
+        criteria => "", judged => false, requirements => "", issues => [""], words => Serde(&words), what => "",
     };
     let environment = environment(&Arc::default());
     for name in templates.keys() {

@@ -94,3 +94,11 @@ pub struct RequestWork {
     /// Tokens and cost so far.
     pub usage: Usage,
 }
+
+impl RequestWork {
+    /// Whether a person wrote what has to be different: then something is built, by a plan that is approved.
+    #[must_use]
+    pub fn is_asked_for_changes(&self) -> bool {
+        self.persons_criteria.iter().any(|criterion| !criterion.is_manual())
+    }
+}

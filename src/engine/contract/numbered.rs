@@ -84,12 +84,12 @@ impl fmt::Display for RowFaults {
     }
 }
 
-/// Holds the criteria that rows name against those that there are. Any rows will do where there are none; what a person
-/// is to judge needs none.
+/// Holds the criteria that rows name against those that there are. Any rows will do where there are none but those of
+/// people, which need no row.
 #[must_use]
 pub fn row_faults<'r>(criteria: &[Criterion], rows: impl Iterator<Item = &'r str>) -> RowFaults {
     let mut faults = RowFaults::default();
-    if criteria.is_empty() {
+    if criteria.iter().all(Criterion::is_manual) {
         return faults;
     }
     let written = criterion::written(criteria);

@@ -237,7 +237,6 @@ fn judge_verdict(
     }
     let rows = verdict.get("evidence_matrix").and_then(Value::as_array);
     match rows.filter(|rows| !rows.is_empty()) {
-        None if !criteria.is_empty() && criteria.iter().all(Criterion::is_manual) => {}
         None => issues.push(ContractIssue::EmptyEvidenceMatrix),
         Some(rows) => {
             for row in rows {

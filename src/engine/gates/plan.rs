@@ -38,7 +38,7 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
         return false;
     }
     // Who wants changes approves how they are made.
-    let is_asked = !request.work.persons_criteria.is_empty();
+    let is_asked = request.work.is_asked_for_changes();
     match turn.policy.gates.of_plan(request.route.lane) {
         Stance::Allow if !is_asked => return false,
         Stance::Refuse => declined(turn, id),

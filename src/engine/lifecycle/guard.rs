@@ -147,7 +147,7 @@ impl StepReportContext<'_> {
             });
             let usable = verdict.is_some_and(|verdict| {
                 faults.as_ref().is_some_and(RowFaults::is_empty)
-                    && (!verdict.evidence_matrix.is_empty() || report.is_left_to_people())
+                    && !verdict.evidence_matrix.is_empty()
             });
             if usable {
                 return self.follow(state, report, transition.clone(), notes);

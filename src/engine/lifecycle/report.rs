@@ -94,11 +94,6 @@ impl StepReport {
         self.status != ResultStatus::Completed || !self.error.trim().is_empty()
     }
 
-    /// Whether there are criteria, and all of them are for people.
-    pub(super) fn is_left_to_people(&self) -> bool {
-        !self.criteria.is_empty() && self.criteria.iter().all(Criterion::is_manual)
-    }
-
     /// The criteria, by their numbers, whose own checks fail.
     pub(super) fn failed_criteria(&self) -> Vec<String> {
         let fails = |criterion: &Criterion| match &criterion.judge {

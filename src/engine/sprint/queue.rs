@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::todos;
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
 use crate::domain::request::RequestStatus;
 use crate::domain::sprint::{Sprint, SprintEventKind, Todo, TodoStatus};
@@ -63,14 +64,9 @@ pub(in crate::engine) fn add_items(
 /// An item as a payload leaves it, with what the payload cannot change. One that is as it was has not changed: a review
 /// is not asked for the same again.
 fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    let Some(old) = turn.item(&item.backlog_id) else {
-        let mut item = item;
-        if source != BacklogSource::User {
-            let own = std::mem::take(&mut item.acceptance_criteria).into_iter();
-            item.acceptance_criteria = own.map(|one| one.by_agent(&[])).collect();
-        }
-        return item;
-    };
+    let known = turn.item(&item.backlog_id);
+    let item = of_people(known, source, item);
+    let Some(old) = known else { return item };
     let item = keep_held(turn, old, keep_planned(old, source, item));
     let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
     if same == *old { same } else { item }
@@ -78,11 +74,8 @@ fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogIte
 
 /// What a person's plan says of an item stays as it is, whatever an agent proposes.
 fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    if source == BacklogSource::User {
+    if old.plan.is_none() || source == BacklogSource::User {
         return item;
-    }
-    if old.plan.is_none() {
-        return keep_criteria(old, item);
     }
     BacklogItem {
         title: old.title.clone(),
@@ -96,18 +89,22 @@ fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> 
     }
 }
 
-/// An agent adds to the criteria of a person's item, and leaves none of its own to people.
-fn keep_criteria(old: &BacklogItem, mut item: BacklogItem) -> BacklogItem {
-    let own = std::mem::take(&mut item.acceptance_criteria).into_iter();
-    let own = own.map(|one| one.by_agent(&old.acceptance_criteria));
-    if old.source == BacklogSource::User {
-        item.acceptance_criteria.clone_from(&old.acceptance_criteria);
+/// What a person wrote stands first among the criteria, whatever an agent proposes, which leaves none of its own to
+/// people.
+fn of_people(
+    known: Option<&BacklogItem>,
+    source: BacklogSource,
+    mut item: BacklogItem,
+) -> BacklogItem {
+    if source == BacklogSource::User {
+        item.persons_criteria.clone_from(&item.acceptance_criteria);
+        return item;
     }
-    for one in own {
-        if item.acceptance_criteria.iter().all(|it| it.text != one.text) {
-            item.acceptance_criteria.push(one);
-        }
-    }
+    item.persons_criteria = known.map(|old| old.persons_criteria.clone()).unwrap_or_default();
+    let is_new = |one: &Criterion| item.persons_criteria.iter().all(|it| it.text != one.text);
+    let own = item.acceptance_criteria.iter().filter(|one| is_new(one));
+    let own: Vec<Criterion> = own.cloned().map(Criterion::by_agent).collect();
+    item.acceptance_criteria = [item.persons_criteria.clone(), own].concat();
     item
 }
 

@@ -262,6 +262,7 @@ pub fn carry_over(
     next.summary.clone_from(&item.summary);
     next.source = BacklogSource::CarryOver;
     next.acceptance_criteria.clone_from(&item.acceptance_criteria);
+    next.persons_criteria.clone_from(&item.persons_criteria);
     next.milestone_title.clone_from(&item.milestone_title);
     next.priority_rank = item.priority_rank;
     next.effort = item.effort;
