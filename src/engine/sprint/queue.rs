@@ -368,3 +368,34 @@ fn is_in_work(turn: &Turn<'_>, item: &BacklogItem) -> bool {
         request.backlog_id.as_ref() == Some(&item.backlog_id) && !request.status.is_terminal()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::backlog::BacklogKind;
+    use crate::domain::criterion::written;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn what_a_person_wrote_stays_and_what_an_agent_wrote_may_change() {
+        let id = BacklogId::parse("backlog-1").unwrap();
+        let new = BacklogItem::new(id, "T", "", BacklogKind::Bug, Timestamp::from_millis(0));
+        let said = |criteria: &[&str]| BacklogItem {
+            acceptance_criteria: criteria.iter().map(|text| Criterion::from(*text)).collect(),
+            ..new.clone()
+        };
+        let by = |known: Option<&BacklogItem>, source, criteria: &[&str]| {
+            of_people(known, source, said(criteria))
+        };
+        let item = by(None, BacklogSource::User, &["it works", "(manual) it looks calm"]);
+        let once = by(Some(&item), BacklogSource::Planner, &["it works", "(manual) it is fast"]);
+        let all = ["it works", "(manual) it looks calm", "it is fast"];
+        assert_eq!(written(&once.acceptance_criteria), all);
+        // What the planner added it may take back, and nothing grows with each review.
+        let again = by(Some(&once), BacklogSource::Planner, &["it is small"]);
+        let all = ["it works", "(manual) it looks calm", "it is small"];
+        assert_eq!(written(&again.acceptance_criteria), all);
+        let own = by(None, BacklogSource::Planner, &["(manual) whatever"]);
+        assert_eq!(written(&own.acceptance_criteria), ["whatever"]);
+    }
+}
