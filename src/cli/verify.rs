@@ -28,5 +28,5 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if words.trim().is_empty() && verdict == ManualVerdict::Issue {
         return Err(Failure::usage("say what is wrong behind `issue`".to_owned()));
     }
-    command::say_call(global, Command::Verify { criterion, verdict, words, seen: None })
+    command::say_call(global, Command::Verify { criterion, verdict, words })
 }

@@ -239,7 +239,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 | ButtonAct::Lane
                 | ButtonAct::RequestChanges
                 | ButtonAct::Skip
-                | ButtonAct::Unready => 2,
+                | ButtonAct::Blocked => 2,
                 ButtonAct::Approve | ButtonAct::Pass => 3,
                 ButtonAct::Reject | ButtonAct::Issue => 4,
             };

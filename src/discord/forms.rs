@@ -23,8 +23,7 @@ const KICKOFF: &str = "k:";
 /// How a form that asks something before deciding is known again; the gate and the version of its card follow.
 const QUESTION: &str = "q:";
 
-/// How a form that says what is wrong with a person's criterion is known again; the criterion and the version of its
-/// card follow.
+/// How a form that says what is wrong with a criterion is known again; the criterion and a version follow.
 const ISSUE: &str = "i:";
 
 /// How a form that says what should be different is known again; the request and a version follow.
@@ -51,7 +50,7 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             | ButtonAct::Reject
             | ButtonAct::Pass
             | ButtonAct::Skip
-            | ButtonAct::Unready
+            | ButtonAct::Blocked
             | ButtonAct::Cancel
             | ButtonAct::Retry
             | ButtonAct::Answer
@@ -88,10 +87,10 @@ pub(crate) fn gate_of(custom_id: &str) -> Option<(GateId, u32)> {
     Some((GateId::parse(gate).ok()?, version.parse().ok()?))
 }
 
-/// The criterion and the version of the card of a form that says what is wrong with it; `None` for any other.
-pub(crate) fn criterion_of(custom_id: &str) -> Option<(CriterionRef, u32)> {
-    let (criterion, version) = custom_id.strip_prefix(ISSUE)?.rsplit_once(':')?;
-    Some((criterion.parse().ok()?, version.parse().ok()?))
+/// The criterion of a form that says what is wrong with it; `None` for any other.
+pub(crate) fn criterion_of(custom_id: &str) -> Option<CriterionRef> {
+    let (criterion, _) = custom_id.strip_prefix(ISSUE)?.rsplit_once(':')?;
+    criterion.parse().ok()
 }
 
 /// The request of a form that says what should be different about it; `None` for any other.

@@ -306,7 +306,6 @@ fn verify(options: &Options<'_>) -> PersonRequest {
             criterion,
             verdict,
             words: options.text("text").unwrap_or_default().to_owned(),
-            seen: None,
         }),
         (_, _) => PersonRequest::NoRequest(what.chars().take(60).collect()),
     }
@@ -401,10 +400,10 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
             PersonRequest::Command(Command::RequestChanges { request_id, text, ended: None });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
-    if let Some((criterion, version)) = forms::criterion_of(&payload.data.custom_id) {
+    if let Some(criterion) = forms::criterion_of(&payload.data.custom_id) {
         let words = text(forms::WORDS).to_owned();
-        let (verdict, seen) = (ManualVerdict::Issue, Some(version));
-        let wanted = PersonRequest::Command(Command::Verify { criterion, verdict, words, seen });
+        let verdict = ManualVerdict::Issue;
+        let wanted = PersonRequest::Command(Command::Verify { criterion, verdict, words });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     let files = forms::files_of(&payload.data.custom_id)?;

@@ -1,7 +1,8 @@
 //! Two changes that met in the same place.
 
-use crate::domain::criterion::Criterion;
 use serde::{Deserialize, Serialize};
+
+use crate::domain::criterion::Criterion;
 
 /// A change that does not fit onto what came onto the branch meanwhile. It stands on the branch's head already,
 /// and what both sides wrote is marked in the files.

@@ -146,7 +146,7 @@ pub enum Command {
         /// Whether it may be done.
         yes: bool,
     },
-    /// Say how a criterion is that is a person's to judge.
+    /// Judge a criterion that is left to people.
     Verify {
         /// Which.
         criterion: CriterionRef,
@@ -155,9 +155,6 @@ pub enum Command {
         /// What there is to say about it.
         #[serde(default)]
         words: String,
-        /// The version of the card that was seen; none where it was named in a command.
-        #[serde(default)]
-        seen: Option<u32>,
     },
     /// Ask something before deciding, by the form that a card opened.
     AskBack {

@@ -116,7 +116,7 @@ words! {
         /// Nobody looks at it.
         Skip = "skip",
         /// It cannot be looked at now.
-        Unready = "unready",
+        Blocked = "blocked",
         /// Say what should be different about what was delivered: opens a form.
         RequestChanges = "revise",
         /// Withdraw the request.

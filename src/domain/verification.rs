@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::language::Language;
-use crate::domain::lenient::is_zero;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -53,9 +52,6 @@ pub struct ManualCriterion {
     /// What was said about it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<ManualAnswer>,
-    /// How often something was said about it: a button of an older card does nothing.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub version: u32,
 }
 
 impl ManualCriterion {
@@ -95,7 +91,6 @@ impl Verification {
             number,
             text: criterion.text.clone(),
             answer: None,
-            version: 0,
         };
         numbered.map(manual).collect()
     }

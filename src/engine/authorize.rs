@@ -65,7 +65,7 @@ actions! {
     Shorten,
     /// Decide what waits for a person.
     Decide,
-    /// Say how a criterion is that is a person's to judge.
+    /// Judge a criterion that is left to people.
     Verify,
     /// Begin, end or continue a sprint.
     ControlSprint,

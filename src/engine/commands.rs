@@ -69,8 +69,8 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             }
             ask(turn, &granted, &text, channel_id, language, lane)
         }
-        Command::Verify { criterion, verdict, words, seen } => {
-            verify::answer(turn, actor, &criterion, (verdict, &words), seen, None)
+        Command::Verify { criterion, verdict, words } => {
+            verify::answer(turn, actor, &criterion, (verdict, &words), None)
         }
         Command::Route { request_id, change } => routes::change(turn, actor, &request_id, change),
         Command::RequestChanges { request_id, text, ended } => {
@@ -160,7 +160,7 @@ fn press(
         ButtonAct::Skip => {
             verify_by_card(turn, actor, button, ManualVerdict::Skip, (channel, message))
         }
-        ButtonAct::Unready => {
+        ButtonAct::Blocked => {
             verify_by_card(turn, actor, button, ManualVerdict::Blocked, (channel, message))
         }
         // A list of choices comes as what was chosen.
@@ -190,10 +190,7 @@ fn verify_by_card(
     card: (ChannelId, MessageId),
 ) -> Answer {
     match button.subject.parse() {
-        Ok(criterion) => {
-            let seen = Some(button.version);
-            verify::answer(turn, actor, &criterion, (verdict, ""), seen, Some(card))
-        }
+        Ok(criterion) => verify::answer(turn, actor, &criterion, (verdict, ""), Some(card)),
         Err(_) => Answer::Ignored("not a criterion"),
     }
 }

@@ -248,9 +248,8 @@ fn step_result(
     };
     let in_sprint = request.sprint_id.is_some();
     // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
-    let to_be_built = request.todo_id.is_some()
-        || request.work.candidate.is_some()
-        || request.work.is_asked_for_changes();
+    let to_be_built =
+        request.todo_id.is_some() || request.work.candidate.is_some() || request.work.wants_changes;
     let documents = documents(request, report);
     let criteria = criteria_of(turn, request);
     let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();

@@ -100,7 +100,7 @@ fn items(
     let entry = |problem: &Criterion| {
         json!({
             "title": say::cut(&problem.text, 80),
-            "scope": format!("{}\n\nAbout: {title} ({})", problem.text, old.request_id),
+            "scope": format!("{}\n\n{title} ({})", problem.text, old.request_id),
             "kind": "bug",
             "acceptance_criteria": written(std::slice::from_ref(problem)),
         })
@@ -139,7 +139,11 @@ fn begin(
             }),
             ..RequestConversation::default()
         },
-        work: RequestWork { persons_criteria: problems, ..RequestWork::default() },
+        work: RequestWork {
+            persons_criteria: problems,
+            wants_changes: true,
+            ..RequestWork::default()
+        },
         ..Request::default()
     };
     turn.create(request);

@@ -61,11 +61,16 @@ pub(super) fn post(content: Content) -> Act {
     }
 }
 
-/// Takes the buttons of a card away, which was answered.
-pub(super) fn unbutton(turn: &mut Turn<'_>, (channel, message_id): (ChannelId, MessageId)) {
+/// Takes the buttons of a card away, which was answered or is about nothing any more.
+pub(super) fn unbutton(
+    turn: &mut Turn<'_>,
+    (channel, message_id): (ChannelId, MessageId),
+    request: Option<&RequestId>,
+) {
     let target = Target::Channel(channel);
     let act = Act::Unbutton { message_id };
-    let outgoing = outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    outgoing.request_id = request.cloned();
     turn.send(outgoing);
 }
 

@@ -41,8 +41,8 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
         let mut values = shown(&verification, criterion);
         values["commit"] = json!(say::short(commit));
         let subject = named(&verification, criterion).to_string();
-        let button = |act| Button { act, subject: subject.clone(), version: criterion.version };
-        let all = [ButtonAct::Pass, ButtonAct::Issue, ButtonAct::Skip, ButtonAct::Unready];
+        let button = |act| Button { act, subject: subject.clone(), version: 0 };
+        let all = [ButtonAct::Pass, ButtonAct::Issue, ButtonAct::Skip, ButtonAct::Blocked];
         let act = Act::Post {
             content: say::content("verify.card", verification.language, values),
             reply_to: None,
@@ -91,7 +91,6 @@ pub(super) fn answer(
     actor: &Actor,
     criterion: &CriterionRef,
     (verdict, words): (ManualVerdict, &str),
-    seen: Option<u32>,
     card: Option<(ChannelId, MessageId)>,
 ) -> Answer {
     let language = turn.policy.language;
@@ -107,7 +106,7 @@ pub(super) fn answer(
         return refused("verify.unknown", json!({ "criterion": criterion.to_string() }));
     };
     let one = &known.criteria[at];
-    if !one.is_open() || seen.is_some_and(|seen| seen != one.version) {
+    if !one.is_open() {
         return refused("verify.answered", shown(&known, one));
     }
     let words = words.trim();
@@ -127,9 +126,6 @@ pub(super) fn answer(
     };
     let mut verification = Verification::clone(&known);
     let one = &mut verification.criteria[at];
-    if verdict != ManualVerdict::Blocked {
-        one.version += 1;
-    }
     one.answer = Some(ManualAnswer {
         verdict,
         by: granted.name(),
@@ -138,14 +134,13 @@ pub(super) fn answer(
         item: item.clone(),
     });
     let mut values = shown(&known, &verification.criteria[at]);
-    values["verdict"] = json!(verdict);
     values["item"] = json!(item);
     values["left"] = json!(verification.open().count());
     let payload = json!({ "criterion": criterion.number, "verdict": verdict, "item": item });
     turn.record(&known.request_id, EventKind::Verified, &granted.name(), words, payload);
     tell(turn, &verification, values.clone());
     if let Some(card) = card.filter(|_| verdict != ManualVerdict::Blocked) {
-        say::unbutton(turn, card);
+        say::unbutton(turn, card, None);
     }
     turn.save(verification);
     Answer::Say(say::content("verify.said", language, values))
@@ -171,11 +166,11 @@ fn item_of(
     criterion: &ManualCriterion,
     words: &str,
 ) -> Result<Option<BacklogId>, String> {
-    let (title, request) = (&verification.title, &verification.request_id);
+    let (title, found) = (&verification.title, named(verification, criterion));
     let again = Criterion { text: criterion.text.clone(), judge: Judge::Person };
     let payload = json!([{
         "title": say::cut(words.lines().next().unwrap_or_default(), 80),
-        "scope": format!("{words}\n\nFound in: {title} ({request}.{}, {})", criterion.number, say::short(&verification.commit)),
+        "scope": format!("{words}\n\n{title} ({found}, {})", say::short(&verification.commit)),
         "kind": "bug",
         "acceptance_criteria": [Criterion::from(say::cut(words, 300)), again],
     }]);

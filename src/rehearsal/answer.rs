@@ -349,8 +349,8 @@ fn verdict<'a>(draft: Draft<'a>, decision: &str, seen: &[Value], finding: &str) 
     )
 }
 
-/// A row for each criterion that is not a person's, where there are any. The rehearsal agent does not understand them: each is as good as
-/// the worst that was seen.
+/// A row for each criterion that is not a person's, where there are any. The rehearsal agent does not understand them:
+/// each is as good as the worst that was seen.
 fn by_criterion(criteria: &[Criterion], seen: &[Value]) -> Vec<Value> {
     if criteria.iter().all(Criterion::is_manual) {
         return seen.to_vec();

@@ -167,7 +167,8 @@ pub fn check(templates: &BTreeMap<String, String>) -> Result<(), PromptError> {
     let task = Task::first(Role::Developer, None, "", words[0].clone());
     let values = context! {
         task => Serde(&task), worktree => "", schema => "{}", submit => false,
-        criteria => "", judged => false, requirements => "", issues => [""], words => Serde(&words), what => "",
+        criteria => "", judged => false, requirements => "", issues => [""],
+        words => Serde(&words), what => "",
     };
     let environment = environment(&Arc::default());
     for name in templates.keys() {

@@ -58,7 +58,7 @@ words! {
         GateDecided = "gate_decided",
         /// A person has to decide.
         GateOpened = "gate_opened",
-        /// A person said how a criterion is that is theirs to judge.
+        /// A person judged a criterion that was left to people.
         Verified = "verified",
         /// A step of planning is given back; older records have it.
         InitialPhaseStepReopened = "initial_phase_step_reopened",

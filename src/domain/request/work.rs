@@ -43,6 +43,9 @@ pub struct RequestWork {
     /// Those that a person wrote: they come first, whatever its plan says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub persons_criteria: Vec<Criterion>,
+    /// Whether a person wants what was delivered to be different: then something is built, by a plan that is approved.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wants_changes: bool,
     /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
@@ -93,12 +96,4 @@ pub struct RequestWork {
     pub spent: Spent,
     /// Tokens and cost so far.
     pub usage: Usage,
-}
-
-impl RequestWork {
-    /// Whether a person wrote what has to be different: then something is built, by a plan that is approved.
-    #[must_use]
-    pub fn is_asked_for_changes(&self) -> bool {
-        self.persons_criteria.iter().any(|criterion| !criterion.is_manual())
-    }
 }

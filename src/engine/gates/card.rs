@@ -241,12 +241,8 @@ pub(in crate::engine) fn void(turn: &mut Turn<'_>, id: &RequestId) {
 
 /// A gate is open no longer, and its card shows so: its buttons go.
 pub(in crate::engine) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateState) {
-    if let Some((channel, message_id)) = gate.card {
-        let target = Target::Channel(channel);
-        let act = Act::Unbutton { message_id };
-        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
-        outgoing.request_id = Some(gate.request_id.clone());
-        turn.send(outgoing);
+    if let Some(card) = gate.card {
+        say::unbutton(turn, card, Some(&gate.request_id));
     }
     turn.save(Gate { state, ..gate.clone() });
 }

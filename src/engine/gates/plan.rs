@@ -38,9 +38,9 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
         return false;
     }
     // Who wants changes approves how they are made.
-    let is_asked = request.work.is_asked_for_changes();
+    let wants_changes = request.work.wants_changes;
     match turn.policy.gates.of_plan(request.route.lane) {
-        Stance::Allow if !is_asked => return false,
+        Stance::Allow if !wants_changes => return false,
         Stance::Refuse => declined(turn, id),
         Stance::Ask | Stance::Allow => {
             card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new())
