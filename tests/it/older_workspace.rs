@@ -320,6 +320,20 @@ fn what_two_records_claim_only_one_gets() {
 }
 
 #[test]
+fn an_item_that_is_done_is_delivered_by_no_todo_beside_the_one_that_works_on_it() {
+    let todo = |id: &str| {
+        json!({"todo_id": id, "backlog_id": "b1", "title": id, "status": "queued", "request_id": "r1"})
+    };
+    let older = Older::new();
+    older.active(S).sprint(S, json!({"todos": [todo("t1"), todo("t2")]}));
+    older.item("b1", json!({"status": "done"}));
+    older.request("r1", json!({"sprint_id": S, "params": {"_teams_kind": "sprint_internal"}}));
+    let (state, _) = older.taken_over();
+    assert_eq!(todos(&state), [("t1", TodoStatus::Running), ("t2", TodoStatus::Cancelled)]);
+    assert_eq!(status(&state, "b1"), Some(BacklogStatus::Selected));
+}
+
+#[test]
 fn todos_without_their_items() {
     for (item, wanted, stands) in [
         (None, TodoStatus::Queued, Some(BacklogStatus::Selected)),

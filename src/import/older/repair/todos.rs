@@ -166,7 +166,9 @@ fn one_each(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes)
                 todo.status = TodoStatus::Cancelled;
             }
             Some(item)
-                if todo.status == TodoStatus::Queued && item.status == BacklogStatus::Done =>
+                if todo.status == TodoStatus::Queued
+                    && item.status == BacklogStatus::Done
+                    && !held.contains(&id) =>
             {
                 notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
                 todo.status = TodoStatus::Completed;
