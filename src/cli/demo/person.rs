@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::home::broken;
 use super::team::Team;
@@ -11,8 +12,10 @@ use crate::cli::plain::plain;
 use crate::cli::{Failure, say};
 use crate::local_guild::GuildInfo;
 
-/// How long nothing may be heard before the records are looked at.
+/// How long the records are not looked at, at least.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// They are not looked at for so many times what the last look took.
+const LOOK_SHARE: u32 = 10;
 
 /// The owner at the page.
 pub(super) struct Person<'a> {
@@ -93,7 +96,7 @@ impl<'a> Person<'a> {
         let call = self.http.get(url).header("Authorization", &self.token);
         let mut stream = call.send().await.map_err(broken)?.bytes_stream();
         let mut text = Vec::new();
-        // Reading the records is much more work than showing a message: they are looked at between messages.
+        let mut next_look = Instant::now() + LOOK_AGAIN;
         loop {
             tokio::select! {
                 chunk = stream.next() => {
@@ -103,10 +106,13 @@ impl<'a> Person<'a> {
                     self.show(&mut text, &chunk.map_err(broken)?);
                 }
                 ended = team.keep() => ended?,
-                () = tokio::time::sleep(LOOK_AGAIN) => {
+                () = tokio::time::sleep_until(next_look) => {
+                    let begun = Instant::now();
                     if is_over()? {
                         break;
                     }
+                    // Reading the records is much work, and whoever watches slows down nobody who works.
+                    next_look = Instant::now() + LOOK_AGAIN.max(begun.elapsed() * LOOK_SHARE);
                 }
             }
         }
