@@ -60,4 +60,4 @@ pub use gates::{budget_on_card, by_guard, content_of};
 pub use intake::{depends_on_roles, would_take_in};
 pub use lanes::choose as choose_lane;
 pub use runs::is_wanted;
-pub use train::place;
+pub use train::{expected, place};

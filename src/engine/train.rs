@@ -16,7 +16,8 @@ use crate::domain::effect::{Effect, EffectKind, EffectState, Proving};
 use crate::domain::evidence::Proof;
 use crate::domain::gate::Stance;
 use crate::domain::ids::{EffectId, RequestId};
-use crate::domain::policy::Prove;
+use crate::domain::lifecycle::StepOutcome;
+use crate::domain::policy::{Policy, Prove};
 use crate::domain::record::RecordId;
 use crate::domain::request::{Car, EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
@@ -53,6 +54,35 @@ pub fn place(state: &State, id: &RequestId) -> Option<usize> {
 pub(super) fn place_now(turn: &Turn<'_>, id: &RequestId) -> Option<usize> {
     turn.request(id)?.work.landing_since?;
     place_in(&queue(turn.requests()), id)
+}
+
+/// The changes that are expected on the branch next, the first one first: those in the queue, and behind them those that
+/// are proven and that only the last judgement keeps from it, with whether they are such. Nothing is expected where each
+/// is composed by itself, or only the last one of a chain is proven.
+#[must_use]
+pub fn expected(state: &State, policy: &Policy) -> Vec<(Arc<Request>, bool)> {
+    if policy.train.prove == Prove::Tip || !composes(policy) {
+        return Vec::new();
+    }
+    let queued = in_order(state).into_iter().filter_map(|id| state.requests.get(&id));
+    let mut judged: Vec<&Arc<Request>> =
+        state.requests.values().filter(|request| is_judged_last(state, policy, request)).collect();
+    judged.sort_by_key(|it| (it.work.evidence.as_ref().map(|it| it.at), it.request_id.clone()));
+    let all = queued.map(|it| (it, false)).chain(judged.into_iter().map(|it| (it, true)));
+    // What one prepares is nobody else's until it is on the branch.
+    let shared = all.take_while(|(request, _)| request.work.preparation.is_none());
+    shared.take(policy.train.batch).map(|(request, judged)| (Arc::clone(request), judged)).collect()
+}
+
+/// Whether a proven change is at the step whose pass brings it to the branch.
+fn is_judged_last(state: &State, policy: &Policy, request: &Request) -> bool {
+    let Some(workflow) = &request.params.workflow else { return false };
+    let lifecycle = state.lifecycle(&workflow.lifecycle);
+    let passed = lifecycle.step(workflow.step).and_then(|step| step.on(StepOutcome::Pass));
+    passed.is_some_and(|edge| edge.to == lifecycle.landing())
+        && request.status == RequestStatus::Delegated
+        && request.work.landing_since.is_none()
+        && proof::of_candidate(request, policy) == Proof::Green
 }
 
 /// Puts a request at the end of the queue; one that stands in it keeps its place.
@@ -178,14 +208,14 @@ fn drop_out(turn: &mut Turn<'_>) {
 
 /// Whether several changes are composed at once. Where a person is asked about each commit, or nothing proves one,
 /// composing ahead would only ask more often.
-fn composes(turn: &Turn<'_>) -> bool {
-    turn.policy.has_checks && turn.policy.gates.commit == Stance::Allow
+fn composes(policy: &Policy) -> bool {
+    policy.has_checks && policy.gates.commit == Stance::Allow
 }
 
 /// The cars that stand each on the one before it, the first one on the branch, as far as they are composed; and
 /// whether nothing else is to be composed now. What is in its way is set in motion, one at a time.
 fn compose(turn: &mut Turn<'_>, queue: &[RequestId]) -> (Vec<Car>, bool) {
-    let batch = if composes(turn) { turn.policy.train.batch } else { 1 };
+    let batch = if composes(turn.policy) { turn.policy.train.batch } else { 1 };
     let mut chain: Vec<Car> = Vec::new();
     for (at, id) in queue.iter().enumerate() {
         let behind = queue.get(at + 1..).unwrap_or_default();

@@ -59,6 +59,39 @@ pub fn compose(
     put(project, place, candidate, onto, true)
 }
 
+/// The commits that changes come to, put onto the branch as it is one on the other, as far as none meets what is before
+/// it: one that does is left out. Nothing points at them, and no worktree is touched.
+pub fn chain(project: &Project, changes: &[Candidate]) -> Result<Vec<Option<CommitId>>> {
+    let repository = project.repository()?;
+    let mut ahead = project.head()?;
+    let mut commits = Vec::new();
+    for change in changes {
+        let (base, own): (CommitId, CommitId) = (change.base.parse()?, change.commit.parse()?);
+        let commit = if base == ahead { Some(own) } else { on(&repository, base, own, ahead)? };
+        ahead = commit.unwrap_or(ahead);
+        commits.push(commit);
+    }
+    Ok(commits)
+}
+
+fn on(
+    repository: &Repository,
+    base: CommitId,
+    own: CommitId,
+    onto: CommitId,
+) -> Result<Option<CommitId>> {
+    let commit = repository.find_commit(own.0)?;
+    let onto = repository.find_commit(onto.0)?;
+    let (base, ahead) = (repository.find_commit(base.0)?.tree()?, onto.tree()?);
+    let Some(tree) = put_apart(repository, &base, &ahead, &commit.tree()?)? else {
+        return Ok(None);
+    };
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let (author, committer) = (commit.author(), commit.committer());
+    let made = repository.commit(None, &author, &committer, &message, &tree, &[&onto])?;
+    Ok(Some(CommitId(made)))
+}
+
 fn put(
     project: &Project,
     (request, root): (&RequestId, &Path),

@@ -111,12 +111,29 @@ pub(super) async fn run(
         apart: id.to_string(),
     };
     let project = &team.project;
+    if team.check_slots.available_permits() == 0 {
+        team.signals.early.give_way();
+    }
     // Whoever is called off does not wait for a place.
     let _slot = tokio::select! {
         slot = team.check_slots.acquire() => slot.ok(),
         () = stop.cancelled() => None,
     };
     Ok(git::checks::run(project, commit, &plan, &confinement, &scratch, &whose, stop).await?)
+}
+
+/// Runs them at a commit that nobody has asked about yet. Whoever calls has a place for it.
+pub(super) async fn run_early(
+    team: &Team,
+    plan: &CheckPlan,
+    (commit, head): (CommitId, CommitId),
+    stop: &CancellationToken,
+) -> Result<Evidence, EffectError> {
+    let scratch = team.workspace.state_dir().join("checks").join("early");
+    files::create_dir_all(&scratch)?;
+    let (confinement, whose) = (confinement::find().await, Whose::trusting(head));
+    let project = &team.project;
+    Ok(git::checks::run(project, commit, plan, &confinement, &scratch, &whose, stop).await?)
 }
 
 /// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there. Without it an

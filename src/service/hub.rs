@@ -218,6 +218,7 @@ impl Work {
             self.signals.todos.notify_one();
             self.signals.presence.notify_one();
             self.signals.waiting.notify_one();
+            self.signals.expected.notify_one();
         }
         if papers {
             self.signals.papers.notify_one();

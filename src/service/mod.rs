@@ -16,6 +16,7 @@ mod delivery;
 pub mod discover;
 mod dispatch;
 mod documents;
+mod early_proofs;
 mod effect_error;
 mod effects;
 mod ended;

@@ -155,6 +155,7 @@ pub(super) async fn prove(
 ) -> Result<Evidence, EffectError> {
     let base = base_of(team, id, commit)?;
     let trusted = base.unwrap_or(commit);
+    team.signals.early.wait(team.project.tree_of(commit)?, stop).await;
     let before = if how == Proving::Again { None } else { green(team, commit, trusted).await? };
     let ran = match before {
         Some(evidence) => evidence,
@@ -201,18 +202,51 @@ async fn green(
     trusted: CommitId,
 ) -> Result<Option<Evidence>, EffectError> {
     let plan = checks::in_force(team).await?;
-    // What checks see beside the tree is no part of what their records are found by.
-    let sees_more = |it: &CheckSpec| it.network == CheckNetwork::Host || !it.read.is_empty();
-    if !plan.carry.is_empty() || plan.checks.iter().any(sees_more) {
-        return Ok(None);
-    }
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
-    let keys = |commit| git::checks::environment_keys(&team.project, commit, &plan, isolation);
-    if !plan.prepare.is_empty() && keys(commit).await? != keys(trusted).await? {
+    if !is_known_by_tree(team, &plan, isolation, (commit, trusted)).await? {
         return Ok(None);
     }
     let proof = read(team, commit, &plan, isolation).await?;
     Ok(proof.and_then(|proof| proof.evidence_of(commit.to_string())))
+}
+
+/// Whether what checks say of a commit counts for every other one with its tree.
+async fn is_known_by_tree(
+    team: &Arc<Team>,
+    plan: &CheckPlan,
+    isolation: Isolation,
+    (commit, trusted): (CommitId, CommitId),
+) -> Result<bool, EffectError> {
+    // What checks see beside the tree is no part of what their records are found by.
+    let sees_more = |it: &CheckSpec| it.network == CheckNetwork::Host || !it.read.is_empty();
+    if !plan.carry.is_empty() || plan.checks.iter().any(sees_more) {
+        return Ok(false);
+    }
+    let keys = |commit| git::checks::environment_keys(&team.project, commit, plan, isolation);
+    Ok(plan.prepare.is_empty() || keys(commit).await? == keys(trusted).await?)
+}
+
+/// Proves a commit that nobody has asked about yet, on the branch as it is: green is kept by its tree, and red is for
+/// whoever comes to stand there.
+pub(super) async fn early(
+    team: &Arc<Team>,
+    commit: CommitId,
+    head: CommitId,
+    stop: &CancellationToken,
+) -> Result<(), EffectError> {
+    let plan = checks::in_force(team).await?;
+    let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
+    if plan.checks.is_empty()
+        || !is_known_by_tree(team, &plan, isolation, (commit, head)).await?
+        || read(team, commit, &plan, isolation).await?.is_some()
+    {
+        return Ok(());
+    }
+    let evidence = checks::run_early(team, &plan, (commit, head), stop).await?;
+    if evidence.is_green() {
+        keep(team, commit, &evidence).await?;
+    }
+    Ok(())
 }
 
 /// How the checks stand at the tip of the branch, which a request is about to grow from.

@@ -17,8 +17,8 @@ use super::run_inboxes::RunInboxes;
 use super::signals::Signals;
 use super::team::Team;
 use super::{
-    clock as timer, control, delivery, dispatch, documents, effects, inbound, papers, presence,
-    put_away, relay, retention,
+    clock as timer, control, delivery, dispatch, documents, early_proofs, effects, inbound, papers,
+    presence, put_away, relay, retention,
 };
 use crate::agents::{Confinement, Sandbox};
 use crate::assets::catalog::Catalog;
@@ -407,6 +407,7 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) -> Result<(), R
         tasks::spawn_needed("clock", timer::keep(Arc::clone(team)));
     }
     tasks::spawn_needed("effects", effects::execute(Arc::clone(team)));
+    tasks::spawn_needed("early-proofs", early_proofs::keep(Arc::clone(team)));
     tasks::spawn_needed("outbox", delivery::send(Arc::clone(team)));
     tasks::spawn_needed("todos", documents::keep_todos(Arc::clone(team)));
     tasks::spawn_needed("papers", papers::keep(Arc::clone(team)));

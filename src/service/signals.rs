@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{EffectId, RunId};
 use crate::domain::role::Role;
 use crate::engine::Wake;
+use crate::git::TreeId;
 
 /// Bells that wake workers. A worker looks at the records when its bell rings, and once at the start;
 /// a bell says nothing by itself.
@@ -23,6 +24,9 @@ pub(super) struct Signals {
     pub(super) papers: Notify,
     pub(super) clock: Notify,
     pub(super) presence: Notify,
+    /// Another change may be expected on the branch.
+    pub(super) expected: Notify,
+    pub(super) early: EarlyProof,
     /// A request may wait for somebody.
     pub(super) waiting: Notify,
     /// A request has given back what it held.
@@ -36,6 +40,43 @@ type Stops<K> = Mutex<BTreeMap<K, CancellationToken>>;
 
 fn locked<K>(stops: &Stops<K>) -> MutexGuard<'_, BTreeMap<K, CancellationToken>> {
     stops.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The early proof that is under way.
+#[derive(Debug, Default)]
+pub(super) struct EarlyProof {
+    /// Ends it.
+    stop: Mutex<CancellationToken>,
+    tree: watch::Sender<Option<TreeId>>,
+}
+
+impl EarlyProof {
+    /// Begins one; what this returns ends it.
+    pub(super) fn begin(&self, closing: &CancellationToken) -> CancellationToken {
+        let stop = closing.child_token();
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = stop.clone();
+        stop
+    }
+
+    /// Says which tree it is about, or that it is over.
+    pub(super) fn is_about(&self, tree: Option<TreeId>) {
+        self.tree.send_replace(tree);
+    }
+
+    /// Ends it: somebody needs its place.
+    pub(super) fn give_way(&self) {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+
+    /// Waits for one about this tree.
+    pub(super) async fn wait(&self, tree: TreeId, stop: &CancellationToken) {
+        let mut under_way = self.tree.subscribe();
+        tokio::select! {
+            // An error says that nobody proves anything any more.
+            _ = under_way.wait_for(|now| *now != Some(tree)) => {}
+            () = stop.cancelled() => {}
+        }
+    }
 }
 
 impl Signals {

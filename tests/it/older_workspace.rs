@@ -321,9 +321,7 @@ fn what_two_records_claim_only_one_gets() {
 
 #[test]
 fn an_item_that_is_done_is_delivered_by_no_todo_beside_the_one_that_works_on_it() {
-    let todo = |id: &str| {
-        json!({"todo_id": id, "backlog_id": "b1", "title": id, "status": "queued", "request_id": "r1"})
-    };
+    let todo = |id: &str| json!({"todo_id": id, "backlog_id": "b1", "title": id, "status": "queued", "request_id": "r1"});
     let older = Older::new();
     older.active(S).sprint(S, json!({"todos": [todo("t1"), todo("t2")]}));
     older.item("b1", json!({"status": "done"}));

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
 use teams::domain::effect::EffectKind;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::role::Role;
 use teams::domain::sprint::{Sprint, Todo, TodoStatus};
 use teams::domain::state::State;
 use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
+
 use teams::platform::plug::{PLUG_VARIABLE, Point};
 
 use crate::command_line::begun;
@@ -136,6 +138,72 @@ async fn cars_are_proven_side_by_side_and_composed_anew_when_a_person_commits() 
     }
     assert_eq!(house.on_branch("hand.md"), "by hand\n");
     assert_eq!(house.commits().len(), CARS + 1);
+    house.close().await;
+}
+
+/// What is kept of the proofs of trees.
+fn proofs(house: &House) -> Vec<Value> {
+    let folder = house.root().join(".teams_runtime/proofs/trees");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // One that is just being replaced is read next time.
+    files.filter_map(|it| serde_json::from_slice(&std::fs::read(it.path()).ok()?).ok()).collect()
+}
+
+/// A request whose change is proven and whose QA is at work until it hears a word.
+async fn judged(house: &House) -> String {
+    let asked = house.ask("create note0.md with \"note 0\"").await;
+    house
+        .request(&asked, "its QA is at work", |request| {
+            request.work.active_run.is_some() && request.route.current_role == Some(Role::Qa)
+        })
+        .await;
+    asked
+}
+
+const QA_LISTENS: &str = "- {role: qa, contains: note0.md, times: 1, do: listen, text: go on}\n";
+
+#[tokio::test]
+async fn while_qa_looks_at_a_change_it_is_proven_where_it_will_stand() {
+    let checks = "[{name: all, command: [cat, /proc/sys/kernel/random/uuid]}]".to_owned();
+    let house = House::open(Plan { checks, ..Plan::script(QA_LISTENS) }).await;
+    let first = judged(&house).await;
+    let second = house.ask("create note1.md with \"note 1\"").await;
+    let second = house.becomes(&second, RequestStatus::Committed).await;
+    // The branch before, each of them alone on it, and both.
+    let all = house
+        .until("it is proven behind the other one", async |house: &House| {
+            Some(proofs(house)).filter(|all| all.len() == 4)
+        })
+        .await;
+    house.say(&first, "go on").await;
+    let first = house.becomes(&first, RequestStatus::Committed).await;
+    let evidence = first.work.evidence.as_ref().unwrap();
+    assert_eq!(first.outcome.commit_sha.as_ref(), Some(&evidence.commit));
+    assert_eq!(first.work.candidate.as_ref().unwrap().base, second.outcome.commit_sha.unwrap());
+    let own = json!(evidence.checks[0].log_digest);
+    let known = all.iter().filter(|proof| proof["green"]["checks"][0]["log_digest"] == own);
+    assert_eq!(known.count(), 1, "{all:#?}");
+    assert_eq!(proofs(&house).len(), 4, "nothing was proven once more");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn whoever_needs_the_place_of_an_early_proof_gets_it() {
+    // Both notes together are never done with.
+    let script = json!("[ -e note0.md ] && [ -e note1.md ] && exec tail -f /dev/null; true");
+    let house = House::open(Plan {
+        checks: format!("[{{name: notes, command: [sh, -c, {script}], timeout_seconds: 3600}}]"),
+        more: "limits: {check_runs: 1}\n".to_owned(),
+        ..Plan::script(QA_LISTENS)
+    })
+    .await;
+    let _first = judged(&house).await;
+    for number in 1..3 {
+        let asked = house.ask(&format!("create note{number}.md with \"note\"")).await;
+        house.becomes(&asked, RequestStatus::Committed).await;
+        let early = house.root().join(".teams_runtime/checks/early/run-1/started.json");
+        house.until("an early proof is under way", async |_| early.exists().then_some(())).await;
+    }
     house.close().await;
 }
 

@@ -1,10 +1,13 @@
 //! The train to the branch: several requests, people who commit meanwhile, withdrawals and restarts, over a branch that
 //! knows where it stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::json;
 
 use super::histories::Dice;
-use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press};
+use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press, result};
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, Proving};
 use crate::domain::event::Event;
@@ -15,8 +18,10 @@ use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{GateTable, Policy, Prove, TrainPolicy};
 use crate::domain::request::{Car, Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
 use crate::domain::time::Timestamp;
-use crate::engine::{Answer, place, why};
+use crate::engine::{Answer, expected, place, why};
 
 /// The branch, and what each request's worktree grew from.
 #[derive(Default)]
@@ -476,6 +481,83 @@ fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
     assert_eq!(place(&world.state, &request_id), Some(1));
     world.effect(&again, EffectOutcome::Checked(evidence(&commit, CheckVerdict::Passed)));
     assert!(find(&world, &|it| !it.lands().is_empty()).is_some(), "it lands");
+}
+
+#[test]
+fn expected_is_what_is_in_the_queue_and_behind_it_what_is_proven_and_judged_last() {
+    let mut world = World::new(policy());
+    let ids = asked(&mut world, 3);
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    let is_for_qa = |world: &World, todo: &Todo| matches!(todo, Todo::Run(id) if world.state.envelopes[id].target_role == Role::Qa);
+    let mut until_qa = |world: &mut World| {
+        let lands = |kind: &EffectKind| !kind.lands().is_empty();
+        let waits = |world: &World, todo: &Todo| match todo {
+            Todo::Effect(id) => lands(&world.state.effects[id].kind),
+            Todo::Run(_) | Todo::Report(_) => is_for_qa(world, todo),
+        };
+        while let Some(todo) = world.todo().into_iter().find(|todo| !waits(world, todo)) {
+            let Todo::Effect(id) = &todo else {
+                world.do_well(&todo);
+                continue;
+            };
+            let kind = world.state.effects[id].kind.clone();
+            let outcome = branch.outcome(world, &mut Dice(2), &kind);
+            world.effect(id, outcome);
+        }
+    };
+    let of = |world: &World, policy: &Policy| -> Vec<(RequestId, bool)> {
+        let all = expected(&world.state, policy).into_iter();
+        all.map(|(request, judged)| (request.request_id.clone(), judged)).collect()
+    };
+    assert_eq!(of(&world, &world.policy), []);
+    until_qa(&mut world);
+    let judged: Vec<_> = ids.iter().map(|id| (id.clone(), true)).collect();
+    assert_eq!(
+        of(&world, &world.policy).into_iter().collect::<BTreeSet<_>>(),
+        judged.iter().cloned().collect()
+    );
+    let of_request = |world: &World, id: &RequestId| {
+        let envelopes = &world.state.envelopes;
+        let is_its =
+            |todo: &Todo| matches!(todo, Todo::Run(it) if envelopes[it].envelope.request_id == *id);
+        world.todo().into_iter().find(is_its).expect("its QA")
+    };
+    let qa = of_request(&world, &ids[1]);
+    world.do_well(&qa);
+    until_qa(&mut world);
+    let now = of(&world, &world.policy);
+    assert_eq!(now[0], (ids[1].clone(), false));
+    assert!(now.len() == 3 && now[1..].iter().all(|(_, judged)| *judged), "{now:?}");
+    let two = TrainPolicy { batch: 2, ..TrainPolicy::default() };
+    assert_eq!(of(&world, &Policy { train: two, ..policy() }), now[..2]);
+    // Where each is composed by itself, only the last one is proven, or nothing is, there is nothing to prove early.
+    let gates = GateTable { commit: Stance::Ask, ..policy().gates };
+    let tip = TrainPolicy { prove: Prove::Tip, ..TrainPolicy::default() };
+    for other in [
+        Policy { gates, ..policy() },
+        Policy { train: tip, ..policy() },
+        Policy { has_checks: false, ..policy() },
+        Policy { checks_digest: "others".to_owned(), ..policy() },
+    ] {
+        assert_eq!(of(&world, &other).into_iter().filter(|(_, judged)| *judged).count(), 0);
+    }
+    // What QA sends back is not expected any more.
+    let Todo::Run(qa) = of_request(&world, &ids[0]) else { panic!("a run") };
+    let row = json!({"criterion": "C-1", "source": "s", "evidence": "e", "result": "fail"});
+    let no = result(
+        Role::Qa,
+        json!({
+            "workflow_transition": {"outcome": "reopen", "reopen_category": "scope", "reason": "no"},
+            "qa_validation": {
+                "methodology": "evidence_matrix", "decision": "fail", "evidence_matrix": [row],
+                "passed_checks": [], "findings": ["no"], "residual_risks": [], "not_checked": [],
+            },
+        }),
+    );
+    world.run(&qa, RunOutcome::Result(Arc::new(no)));
+    let forward = world.todo().into_iter().find(|todo| matches!(todo, Todo::Report(_)));
+    world.do_well(&forward.expect("its report"));
+    assert!(!of(&world, &world.policy).contains(&(ids[0].clone(), true)));
 }
 
 #[test]
