@@ -59,11 +59,15 @@ pub fn compose(
     put(project, place, candidate, onto, true)
 }
 
-/// The commits that changes come to, put onto the branch as it is one on the other, as far as none meets what is before
-/// it: one that does is left out. Nothing points at them, and no worktree is touched.
-pub fn chain(project: &Project, changes: &[Candidate]) -> Result<Vec<Option<CommitId>>> {
+/// The commits that changes come to, put onto `head` one on the other. One that touches a path of what is before it is
+/// left out. Nothing points at them, and no worktree is touched.
+pub fn chain(
+    project: &Project,
+    head: CommitId,
+    changes: &[Candidate],
+) -> Result<Vec<Option<CommitId>>> {
     let repository = project.repository()?;
-    let mut ahead = project.head()?;
+    let mut ahead = head;
     let mut commits = Vec::new();
     for change in changes {
         let (base, own): (CommitId, CommitId) = (change.base.parse()?, change.commit.parse()?);

@@ -111,15 +111,17 @@ pub(super) async fn run(
         apart: id.to_string(),
     };
     let project = &team.project;
-    if team.check_slots.available_permits() == 0 {
-        team.signals.early.give_way();
-    }
-    // Whoever is called off does not wait for a place.
-    let _slot = tokio::select! {
+    // Whoever is called off does not wait for a place; an early proof leaves one to whoever waits for it.
+    let slot = tokio::select! {
+        biased;
         slot = team.check_slots.acquire() => slot.ok(),
         () = stop.cancelled() => None,
+        never = team.signals.early.give_way() => match never {},
     };
-    Ok(git::checks::run(project, commit, &plan, &confinement, &scratch, &whose, stop).await?)
+    let ran = git::checks::run(project, commit, &plan, &confinement, &scratch, &whose, stop).await;
+    drop(slot);
+    team.signals.expected.notify_one();
+    Ok(ran?)
 }
 
 /// Runs them at a commit that nobody has asked about yet. Whoever calls has a place for it.
@@ -129,11 +131,22 @@ pub(super) async fn run_early(
     (commit, head): (CommitId, CommitId),
     stop: &CancellationToken,
 ) -> Result<Evidence, EffectError> {
-    let scratch = team.workspace.state_dir().join("checks").join("early");
+    let scratch = early_scratch(team);
     files::create_dir_all(&scratch)?;
     let (confinement, whose) = (confinement::find().await, Whose::trusting(head));
     let project = &team.project;
     Ok(git::checks::run(project, commit, plan, &confinement, &scratch, &whose, stop).await?)
+}
+
+fn early_scratch(team: &Team) -> PathBuf {
+    team.workspace.state_dir().join("checks").join("early")
+}
+
+/// Removes what an early proof of an earlier start left behind.
+pub(super) async fn end_early(team: &Team) -> Result<(), EffectError> {
+    let scratch = early_scratch(team);
+    git::checks::end_earlier(&scratch).await?;
+    Ok(tasks::blocking(move || files::remove_dir_all_forced(&scratch)).await??)
 }
 
 /// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there. Without it an

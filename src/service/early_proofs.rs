@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::checks;
 use super::effect_error::EffectError;
 use super::proofs;
 use super::team::Team;
 use crate::domain::evidence::Candidate;
 use crate::engine;
-use crate::git::{self, CommitId, TreeId};
+use crate::git::{self, CommitId, GitError, TreeId};
 use crate::platform::tasks;
 
 /// Early proofs of a change as it was built, at most: the branch may move often while it is judged.
@@ -22,9 +23,12 @@ const EACH: usize = 3;
 
 /// Proves what is expected on the branch, one tree at a time, until the team closes.
 pub(super) async fn keep(team: Arc<Team>) {
-    let mut tried = Tried::default();
+    if let Err(trouble) = checks::end_early(&team).await {
+        tracing::debug!(%trouble, "an early proof of an earlier start was not put away");
+    }
+    let mut done = Done::default();
     while !team.closing.is_cancelled() {
-        match step(&team, &mut tried).await {
+        match step(&team, &mut done).await {
             Ok(true) => continue,
             Ok(false) => {}
             Err(trouble) => {
@@ -39,22 +43,29 @@ pub(super) async fn keep(team: Arc<Team>) {
 }
 
 /// Whether there was something to prove.
-async fn step(team: &Arc<Team>, tried: &mut Tried) -> Result<bool, EffectError> {
+async fn step(team: &Arc<Team>, done: &mut Done) -> Result<bool, EffectError> {
     let expected = expected(team);
-    tried.keep(&expected);
-    if !expected.iter().any(|it| it.is_judged) {
+    done.forget(&expected);
+    if !expected.iter().any(|change| change.is_judged && done.is_open(change)) {
         return Ok(false);
     }
     // From here on whoever needs the place can say so.
     let stop = team.signals.early.begin(&team.closing);
-    let Ok(_slot) = team.check_slots.try_acquire() else { return Ok(false) };
-    let Some(next) = next(team, &expected, tried).await? else { return Ok(false) };
-    team.signals.early.is_about(Some(next.tree));
-    let proven = prove(team, &next, &stop).await;
+    let Ok(_place) = team.check_slots.try_acquire() else { return Ok(false) };
+    let branch = composed(team, &expected).await?;
+    let mut all = expected.iter().zip(&branch.changes);
+    let next = all.find_map(|(change, place)| {
+        let place = place.as_ref().filter(|place| done.is_wanted(change, place.tree))?;
+        Some((change, place))
+    });
+    let Some((change, place)) = next else { return Ok(false) };
+    team.signals.early.is_about(Some(place.tree));
+    let proven = prove(team, place, branch.head, &stop).await;
     team.signals.early.is_about(None);
     if stop.is_cancelled() {
-        tried.trees.remove(&next.tree);
+        return Ok(true);
     }
+    done.note(change, place.tree);
     proven.map(|()| true)
 }
 
@@ -73,75 +84,81 @@ fn expected(team: &Team) -> Vec<ExpectedChange> {
     .collect()
 }
 
-/// What was proven early, or cannot be.
+/// What was proven early to its end, whatever came of it.
 #[derive(Default)]
-struct Tried {
+struct Done {
     trees: BTreeSet<TreeId>,
-    /// By the commit of the candidate.
+    /// How often, by the commit of the candidate.
     changes: BTreeMap<String, usize>,
 }
 
-impl Tried {
+impl Done {
     /// Forgets what is not expected any more.
-    fn keep(&mut self, expected: &[ExpectedChange]) {
+    fn forget(&mut self, expected: &[ExpectedChange]) {
         self.changes.retain(|commit, _| expected.iter().any(|it| it.candidate.commit == *commit));
         if self.changes.is_empty() {
             self.trees.clear();
         }
     }
+
+    fn is_open(&self, change: &ExpectedChange) -> bool {
+        self.changes.get(&change.candidate.commit).is_none_or(|count| *count < EACH)
+    }
+
+    /// Whether a change is to be proven as this tree; its own is known.
+    fn is_wanted(&self, change: &ExpectedChange, tree: TreeId) -> bool {
+        change.is_judged
+            && self.is_open(change)
+            && change.candidate.tree != tree.to_string()
+            && !self.trees.contains(&tree)
+    }
+
+    fn note(&mut self, change: &ExpectedChange, tree: TreeId) {
+        self.trees.insert(tree);
+        *self.changes.entry(change.candidate.commit.clone()).or_default() += 1;
+    }
 }
 
-/// A commit that is to be proven.
-struct EarlyProof {
-    /// The commit of the candidate.
-    change: String,
+/// The branch, and what it is going to be with each of the changes.
+struct ComposedBranch {
+    head: CommitId,
+    changes: Vec<Option<ComposedChange>>,
+}
+
+struct ComposedChange {
     commit: CommitId,
     tree: TreeId,
-    head: CommitId,
 }
 
-/// The first change that comes to another tree than its own, as far as that was not tried yet.
-async fn next(
-    team: &Arc<Team>,
-    expected: &[ExpectedChange],
-    tried: &mut Tried,
-) -> Result<Option<EarlyProof>, EffectError> {
-    let (project, changes) =
-        (team.project.clone(), expected.iter().map(|it| it.candidate.clone()).collect::<Vec<_>>());
-    let (head, chain) = tasks::blocking(move || {
-        let chain = git::rebase::chain(&project, &changes)?;
-        let tree = |commit: CommitId| Ok::<_, git::GitError>((commit, project.tree_of(commit)?));
-        let chain = chain.into_iter().map(|commit| commit.map(tree).transpose());
-        Ok::<_, EffectError>((project.head()?, chain.collect::<Result<Vec<_>, _>>()?))
+async fn composed(team: &Team, expected: &[ExpectedChange]) -> Result<ComposedBranch, EffectError> {
+    let candidates: Vec<Candidate> = expected.iter().map(|it| it.candidate.clone()).collect();
+    let project = team.project.clone();
+    tasks::blocking(move || {
+        let head = project.head()?;
+        let place =
+            |commit| Ok::<_, GitError>(ComposedChange { commit, tree: project.tree_of(commit)? });
+        let chain = git::rebase::chain(&project, head, &candidates)?.into_iter();
+        let changes = chain.map(|commit| commit.map(place).transpose());
+        Ok(ComposedBranch { head, changes: changes.collect::<Result<_, _>>()? })
     })
-    .await??;
-    for (change, place) in expected.iter().zip(chain) {
-        let Some((commit, tree)) = place.filter(|_| change.is_judged) else { continue };
-        let candidate = &change.candidate;
-        let count = tried.changes.get(&candidate.commit).copied().unwrap_or(0);
-        if candidate.tree == tree.to_string() || count >= EACH || !tried.trees.insert(tree) {
-            continue;
-        }
-        tried.changes.insert(candidate.commit.clone(), count + 1);
-        let change = candidate.commit.clone();
-        return Ok(Some(EarlyProof { change, commit, tree, head }));
-    }
-    Ok(None)
+    .await?
 }
 
-/// Proves it, as long as its change is expected and nobody needs the place.
+/// Proves it, as long as a change is expected to come to this tree and nobody needs the place.
 async fn prove(
     team: &Arc<Team>,
-    proof: &EarlyProof,
+    place: &ComposedChange,
+    head: CommitId,
     stop: &CancellationToken,
 ) -> Result<(), EffectError> {
-    let proving = proofs::early(team, proof.commit, proof.head, stop);
+    let proving = proofs::early(team, place.commit, head, stop);
     tokio::pin!(proving);
     loop {
         tokio::select! {
             proven = &mut proving => break proven,
             () = team.signals.expected.notified() => {
-                if !expected(team).iter().any(|it| it.candidate.commit == proof.change) {
+                let now = composed(team, &expected(team)).await?.changes;
+                if !now.iter().flatten().any(|it| it.tree == place.tree) {
                     stop.cancel();
                 }
             }

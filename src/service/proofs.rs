@@ -155,8 +155,15 @@ pub(super) async fn prove(
 ) -> Result<Evidence, EffectError> {
     let base = base_of(team, id, commit)?;
     let trusted = base.unwrap_or(commit);
-    team.signals.early.wait(team.project.tree_of(commit)?, stop).await;
-    let before = if how == Proving::Again { None } else { green(team, commit, trusted).await? };
+    let before = match how {
+        Proving::Again => None,
+        Proving::Once | Proving::Whole => {
+            let project = team.project.clone();
+            let tree = tasks::blocking(move || project.tree_of(commit)).await??;
+            team.signals.early.wait(tree, stop).await;
+            green(team, commit, trusted).await?
+        }
+    };
     let ran = match before {
         Some(evidence) => evidence,
         None => checks::run(team, id, commit, trusted, stop).await?,
@@ -239,6 +246,7 @@ pub(super) async fn early(
     if plan.checks.is_empty()
         || !is_known_by_tree(team, &plan, isolation, (commit, head)).await?
         || read(team, commit, &plan, isolation).await?.is_some()
+        || stop.is_cancelled()
     {
         return Ok(());
     }

@@ -63,9 +63,10 @@ impl EarlyProof {
         self.tree.send_replace(tree);
     }
 
-    /// Ends it: somebody needs its place.
-    pub(super) fn give_way(&self) {
+    /// Ends it, for somebody who waits for its place.
+    pub(super) async fn give_way(&self) -> Infallible {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        std::future::pending().await
     }
 
     /// Waits for one about this tree.

@@ -168,7 +168,7 @@ fn one_each(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes)
             Some(item)
                 if todo.status == TodoStatus::Queued
                     && item.status == BacklogStatus::Done
-                    && !held.contains(&id) =>
+                    && held.insert(id.clone()) =>
             {
                 notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
                 todo.status = TodoStatus::Completed;
