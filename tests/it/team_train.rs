@@ -165,7 +165,8 @@ const QA_LISTENS: &str = "- {role: qa, contains: note0.md, times: 1, do: listen,
 #[tokio::test]
 async fn while_qa_looks_at_a_change_it_is_proven_where_it_will_stand() {
     let checks = "[{name: all, command: [cat, /proc/sys/kernel/random/uuid]}]".to_owned();
-    let house = House::open(Plan { checks, ..Plan::script(QA_LISTENS) }).await;
+    let mut house = House::open(Plan { checks, ..Plan::script(QA_LISTENS) }).await;
+    house.watch("proofs");
     let first = judged(&house).await;
     let known = proofs(&house).len();
     let second = house.ask("create note1.md with \"note 1\"").await;
@@ -191,12 +192,13 @@ async fn while_qa_looks_at_a_change_it_is_proven_where_it_will_stand() {
 async fn whoever_needs_the_place_of_an_early_proof_gets_it() {
     // Both notes together are never done with.
     let script = json!("[ -e note0.md ] && [ -e note1.md ] && exec tail -f /dev/null; true");
-    let house = House::open(Plan {
+    let mut house = House::open(Plan {
         checks: format!("[{{name: notes, command: [sh, -c, {script}], timeout_seconds: 3600}}]"),
         more: "limits: {check_runs: 1}\n".to_owned(),
         ..Plan::script(QA_LISTENS)
     })
     .await;
+    house.watch("checks");
     let first = judged(&house).await;
     let early = house.root().join(".teams_runtime/checks/early/run-1/started.json");
     for number in 1..3 {

@@ -129,7 +129,7 @@ pub(crate) struct House {
     starter: Vec<String>,
     signal: watch::Sender<u64>,
     feed: Arc<Mutex<Vec<(&'static str, Value)>>>,
-    _watcher: RecommendedWatcher,
+    watcher: RecommendedWatcher,
     complaints: bool,
     read: Mutex<AlreadyRead>,
 }
@@ -193,7 +193,7 @@ impl House {
             starter: Vec::new(),
             signal,
             feed,
-            _watcher: watcher,
+            watcher,
             complaints: false,
             read: Mutex::default(),
         }
@@ -820,6 +820,15 @@ async fn follow(
             signal.send_modify(|count| *count += 1);
         }
     });
+}
+
+impl House {
+    /// Whoever waits looks again when something in this folder of the runtime changes as well.
+    pub(crate) fn watch(&mut self, name: &str) {
+        let folder = self.root().join(".teams_runtime").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        self.watcher.watch(&folder, RecursiveMode::Recursive).unwrap();
+    }
 }
 
 /// Whoever waits looks again when a record changes. Reads are no changes.
