@@ -12,7 +12,6 @@ use teams::domain::role::Role;
 use teams::domain::sprint::{Sprint, Todo, TodoStatus};
 use teams::domain::state::State;
 use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
-
 use teams::platform::plug::{PLUG_VARIABLE, Point};
 
 use crate::command_line::begun;

@@ -14,8 +14,8 @@ use crate::local_guild::GuildInfo;
 
 /// How long the records are not looked at, at least.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// They are not looked at for so many times what the last look took.
-const LOOK_SHARE: u32 = 10;
+/// The pause after a look is at least so many times what the look took.
+const PAUSE_FACTOR: u32 = 10;
 
 /// The owner at the page.
 pub(super) struct Person<'a> {
@@ -112,7 +112,7 @@ impl<'a> Person<'a> {
                         break;
                     }
                     // Reading the records is much work, and whoever watches slows down nobody who works.
-                    next_look = Instant::now() + LOOK_AGAIN.max(begun.elapsed() * LOOK_SHARE);
+                    next_look = Instant::now() + LOOK_AGAIN.max(begun.elapsed() * PAUSE_FACTOR);
                 }
             }
         }
