@@ -78,7 +78,8 @@ pub(super) fn look(
     let unknown = found.iter().filter(|(path, meta)| meta.is_file() && !is_known(path, meta));
     let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
     let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
-        Some(dir) => filters.clean(view, dir, index_for_git(base, seen)?, &by_git)?,
+        // Git knows a file again by whole seconds: told nothing of these, it reads each.
+        Some(dir) => filters.clean(view, dir, index_for_git(base, Path::new(""))?, &by_git)?,
         None => BTreeMap::new(),
     };
     let objects = view.odb()?;

@@ -88,6 +88,27 @@ fn a_filter_that_may_run_is_run_by_git_both_ways() {
 }
 
 #[test]
+fn an_edit_behind_a_filter_that_git_would_not_see_by_its_times_is_one() {
+    let repo = filtered();
+    repo.git(&["config", "core.trustctime", "false"]);
+    let project = repo.project().with_filters(["swap".to_owned()].into());
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    let file = worktree.path().join("a.pic");
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let dated = |text: &str| {
+        put(&file, text);
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
+    };
+    dated("plain one\n");
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    dated("plain two\n");
+    let candidate = repo.commit(&worktree);
+    let stored = repo.git(&["cat-file", "blob", &format!("{}:a.pic", candidate.commit)]);
+    assert_eq!(stored, "stored two");
+}
+
+#[test]
 fn submodules_stay_at_their_commit_and_nothing_is_written_in_them() {
     let repo = Repo::new();
     let head = repo.git(&["rev-parse", "main"]);

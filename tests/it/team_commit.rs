@@ -88,7 +88,7 @@ async fn each_role_can_be_a_bot_of_its_own() {
 async fn commits_have_the_configured_author_and_everything_counts_in_the_zone_of_the_workspace() {
     // Where it is another day than in Korea for most of the time, and never the same hour.
     let zone = chrono_tz::Pacific::Pago_Pago;
-    let house = House::open(Plan {
+    let mut house = House::open(Plan {
         more: "commits: {name: Build Team, email: build@example.org}\n".to_owned(),
         sprint: "timezone: Pacific/Pago_Pago".to_owned(),
         ..Plan::default()
@@ -110,7 +110,6 @@ async fn commits_have_the_configured_author_and_everything_counts_in_the_zone_of
     let id = request.request_id.as_str();
     assert!(id.starts_with(&begun.date_in(zone)), "{id}, begun {begun}");
     let month = begun.format_in(zone, "%Y-%m");
-    let ledger = house.root().join(format!("logs/usage/{month}.jsonl"));
-    assert!(std::fs::read_to_string(ledger).unwrap().contains(id));
+    house.file(&format!("logs/usage/{month}.jsonl"), id).await;
     house.close().await;
 }

@@ -16,33 +16,39 @@ fn roles(house: &House, request: &Request) -> Vec<String> {
     reports.map(|event| event.actor).collect()
 }
 
-/// The model turns of a request, by the ledger of runs.
-fn turns(house: &House, request: &Request) -> usize {
+/// Waits until the ledger of runs has this many model turns of a request.
+async fn takes(house: &mut House, request: &Request, turns: usize) {
+    house.watch("logs/usage");
     let folder = house.root().join("logs/usage");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let text: String = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
-    text.lines().filter(|line| line.contains(request.request_id.as_str())).count()
+    house
+        .until("the ledger has its turns", async |_: &House| {
+            let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+            let text: String = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+            let of_it = text.lines().filter(|line| line.contains(request.request_id.as_str()));
+            (of_it.count() == turns).then_some(())
+        })
+        .await;
 }
 
 #[tokio::test]
 async fn a_small_edit_takes_two_turns_and_one_where_a_person_names_the_lane() {
-    let house = House::open(with_lanes()).await;
+    let mut house = House::open(with_lanes()).await;
     let message = house.ask(EDIT).await;
     let request = house.becomes(&message, RequestStatus::Committed).await;
     assert_eq!(roles(&house, &request), ["orchestrator", "developer"]);
-    assert_eq!(turns(&house, &request), 2);
+    takes(&mut house, &request, 2).await;
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     let again = "in greet.sh replace \"good morning\" with \"good night\"";
     let (code, said, error) = house.teams(&["fast", "--wait", again]).await;
     assert_eq!(code, 0, "{said}{error}");
     let last = house.requests().into_iter().find(|it| it.body == again).unwrap();
     assert_eq!(roles(&house, &last), ["developer"]);
-    assert_eq!(turns(&house, &last), 1);
+    takes(&mut house, &last, 1).await;
     assert_eq!(house.on_branch("greet.sh"), "echo good night\n");
     // A question is answered by one.
     let message = house.ask("what files are there?").await;
     let asked = house.becomes(&message, RequestStatus::Completed).await;
-    assert_eq!(turns(&house, &asked), 1);
+    takes(&mut house, &asked, 1).await;
     house.close().await;
 }
 

@@ -165,7 +165,7 @@ const QA_LISTENS: &str = "- {role: qa, contains: note0.md, times: 1, do: listen,
 async fn while_qa_looks_at_a_change_it_is_proven_where_it_will_stand() {
     let checks = "[{name: all, command: [cat, /proc/sys/kernel/random/uuid]}]".to_owned();
     let mut house = House::open(Plan { checks, ..Plan::script(QA_LISTENS) }).await;
-    house.watch("proofs");
+    house.watch(".teams_runtime/proofs");
     let first = judged(&house).await;
     let known = proofs(&house).len();
     let second = house.ask("create note1.md with \"note 1\"").await;
@@ -197,7 +197,7 @@ async fn whoever_needs_the_place_of_an_early_proof_gets_it() {
         ..Plan::script(QA_LISTENS)
     })
     .await;
-    house.watch("checks");
+    house.watch(".teams_runtime/checks");
     let first = judged(&house).await;
     let early = house.root().join(".teams_runtime/checks/early/run-1/started.json");
     for number in 1..3 {

@@ -823,9 +823,19 @@ async fn follow(
 }
 
 impl House {
-    /// Whoever waits looks again when something in this folder of the runtime changes as well.
+    /// What a file of the workspace says once it says this: files follow the journal a moment later.
+    pub(crate) async fn file(&mut self, path: &str, says: &str) -> String {
+        self.watch(path.rsplit_once('/').unwrap().0);
+        let path = self.root().join(path);
+        self.until(says, async |_: &House| {
+            std::fs::read_to_string(&path).ok().filter(|text| text.contains(says))
+        })
+        .await
+    }
+
+    /// Whoever waits looks again when something in this folder of the workspace changes as well.
     pub(crate) fn watch(&mut self, name: &str) {
-        let folder = self.root().join(".teams_runtime").join(name);
+        let folder = self.root().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         self.watcher.watch(&folder, RecursiveMode::Recursive).unwrap();
     }
