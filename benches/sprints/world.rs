@@ -10,7 +10,7 @@ use teams::domain::actor::Actor;
 use teams::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use teams::domain::change::Change;
 use teams::domain::config::CutoffTime;
-use teams::domain::effect::{EffectKind, EffectOutcome, Inspection};
+use teams::domain::effect::{EffectKind, EffectOutcome, Inspection, LandingNotes};
 use teams::domain::envelope::EnvelopeKind;
 use teams::domain::event::Event;
 use teams::domain::evidence::{
@@ -421,7 +421,7 @@ fn good_effect(kind: &EffectKind) -> EffectOutcome {
         EffectKind::Base { .. } => EffectOutcome::BaseProven(BaseStanding::default()),
         EffectKind::Checks { commit, .. } => EffectOutcome::Checked(evidence(commit)),
         EffectKind::Merge { commit, .. } => {
-            EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
+            EffectOutcome::Merged { commit: commit.clone(), notes: LandingNotes::default() }
         }
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate()),
         EffectKind::Action { .. } => {

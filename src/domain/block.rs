@@ -55,6 +55,8 @@ words! {
         UnsolvedConflict = "unsolved_conflict",
         /// More was changed to solve a conflict than either side had.
         BeyondConflict = "beyond_conflict",
+        /// The solution of a conflict was sent back as often as it may be.
+        SolutionSentBack = "solution_sent_back",
         /// The branch changed the same places.
         RebaseConflict = "rebase_conflict",
         /// A person's edits are where the commit would write.
@@ -106,6 +108,7 @@ impl BlockCode {
             | Self::NoChange
             | Self::UnsolvedConflict
             | Self::BeyondConflict
+            | Self::SolutionSentBack
             | Self::Other => false,
         }
     }
@@ -139,6 +142,7 @@ impl BlockCode {
             | Self::NoChange
             | Self::UnsolvedConflict
             | Self::BeyondConflict
+            | Self::SolutionSentBack
             | Self::RebaseConflict
             | Self::PersonEdits
             | Self::CommitFailed

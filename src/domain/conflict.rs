@@ -19,6 +19,10 @@ pub struct Conflict {
     /// The first place where they do not, as it is marked, for a person who has to decide.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
+    /// Whether it is solved in the candidate. It is kept until that is on the branch: whoever mends the solution is held
+    /// to the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub solved: bool,
     /// Whether a person has said something since: what they want may be more than either side had.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
@@ -31,6 +35,9 @@ impl Conflict {
     /// A text for a person who has to decide, with the place where the two do not fit together.
     #[must_use]
     pub fn with_place(&self, text: &str) -> String {
+        if text.contains(&self.excerpt) {
+            return text.to_owned();
+        }
         format!("{text}\n{}", self.excerpt).trim_end().to_owned()
     }
 }

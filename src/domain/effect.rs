@@ -252,6 +252,20 @@ pub struct Inspection {
     pub message: String,
 }
 
+/// What a person has to know of a commit that has come to the branch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LandingNotes {
+    /// Why files of the checkout are not all as the branch has them, where they could not be written.
+    pub behind: Option<String>,
+    /// The other branch that is checked out in the project, where nobody was told so yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
+    /// What of the changes that have just landed the branch has not, where it was looked for in vain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
 /// What came of an effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -270,11 +284,9 @@ pub enum EffectOutcome {
     Merged {
         /// The commit.
         commit: String,
-        /// Why files of the checkout are not all as the branch has them, where they could not be written.
-        behind: Option<String>,
-        /// The other branch that is checked out in the project, where nobody was told so yet.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        elsewhere: Option<String>,
+        /// What a person has to know of it.
+        #[serde(flatten)]
+        notes: LandingNotes,
     },
     /// The branch is no longer where the candidate grew from.
     BranchMoved {

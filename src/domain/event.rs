@@ -127,6 +127,15 @@ pub enum Event {
         /// What reconciling will need.
         pre_state: Value,
     },
+    /// A person's git command is in the way of what the team does in the project.
+    GitBusy {
+        /// The request that waits for it.
+        request_id: RequestId,
+        /// The lock file, or the checkout in which a merge or rebase is under way.
+        path: String,
+        /// Whether it is a lock file.
+        is_lock: bool,
+    },
     /// The work on a request cannot go on before there is room on a disk; whoever does it tries again by itself.
     DiskFull {
         /// The request.

@@ -108,9 +108,7 @@ pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, mess
         let why = format!("The last attempt failed: {message}");
         handoff::delegate(turn, id, role, Some(step), &why, None);
     } else {
-        let conflict = turn.request(id).and_then(|request| request.work.conflict.as_ref());
-        let detail = conflict.map_or_else(|| message.to_owned(), |it| it.with_place(message));
-        ending::block(turn, id, code(kind), &detail, Vec::new());
+        ending::block(turn, id, code(kind), message, Vec::new());
     }
 }
 

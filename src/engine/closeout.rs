@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::{attempts, contract, ending, handoff, lifecycle, progress, proof, say, train, verify};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, Proving};
+use crate::domain::effect::{EffectKind, LandingNotes, Proving};
 use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
@@ -32,15 +32,20 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
         request.work.unjudged.clear();
     }
     request.work.candidate = Some(candidate);
-    if let Some(solved) = request.work.conflict.take() {
-        for one in solved.criteria {
+    if let Some(conflict) = &mut request.work.conflict {
+        for one in conflict.criteria.drain(..) {
             if !request.work.others_criteria.contains(&one) {
                 request.work.others_criteria.push(one);
             }
         }
+        conflict.solved = true;
+        request.work.spent.solutions += 1;
+        if conflict.answered {
+            request.work.conflict = None;
+        }
     }
     request.work.spent.rejected = 0;
-    proceed(turn, id);
+    progress::proceed(turn, id, "");
 }
 
 /// The worktree equals its base. Whoever built it has built nothing; what was to be judged, proven and
@@ -53,7 +58,7 @@ pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
     } else {
-        proceed(turn, id);
+        progress::proceed(turn, id, "");
     }
 }
 
@@ -67,25 +72,6 @@ pub(super) fn unsolved(turn: &mut Turn<'_>, id: &RequestId, paths: &[String]) {
 pub(super) fn beyond_conflict(turn: &mut Turn<'_>, id: &RequestId, paths: &[String]) {
     let message = format!("neither side of the conflict changed {}", paths.join(", "));
     attempts::rejected(turn, id, FailKind::BeyondConflict, &message);
-}
-
-/// Goes on with the step for which the commit was made.
-fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
-    let Some(request) = turn.request(id) else {
-        return;
-    };
-    let Some(step) = turn.step(id) else {
-        return;
-    };
-    let unproven = request.work.candidate.is_some()
-        && proof::of_candidate(request, turn.policy) == Proof::None;
-    if step.kind == StepKind::Land {
-        begin(turn, id);
-    } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
-        check(turn, id);
-    } else {
-        handoff::delegate_current(turn, id, "");
-    }
 }
 
 /// A person says: try the commit again.
@@ -234,13 +220,12 @@ fn inconclusive(
 }
 
 /// The branch has the commit: the request is done. Where it came there with others of the train, only the last one may
-/// have been proven. Where files of the checkout are `behind`, a person is told why, and which other branch is checked
-/// out `elsewhere`.
+/// have been proven.
 pub(super) fn merged(
     turn: &mut Turn<'_>,
     id: &RequestId,
     (commit, last): (&str, &str),
-    (behind, elsewhere): (Option<String>, Option<String>),
+    notes: LandingNotes,
 ) {
     let now = turn.now;
     let branch = turn.policy.branch.clone();
@@ -252,6 +237,7 @@ pub(super) fn merged(
     let Some(request) = turn.edit(id) else { return };
     // Its item leaves the backlog; whoever meets this change later is told what it was held against.
     request.work.criteria = criteria.unwrap_or_default();
+    request.work.conflict = None;
     request.outcome.commit_sha = Some(commit.to_owned());
     let is_inner = commit != last && proof::of_candidate(request, policy) == Proof::None;
     request.outcome.proven_through = is_inner.then(|| last.to_owned());
@@ -274,8 +260,9 @@ pub(super) fn merged(
         "turns": request.work.spent.turns,
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
-        "behind": behind,
-        "elsewhere": elsewhere,
+        "behind": notes.behind,
+        "elsewhere": notes.elsewhere,
+        "lost": notes.lost,
     });
     ending::end(turn, id, RequestStatus::Committed, "final.committed", values);
     verify::landed(turn, id, commit);
@@ -358,13 +345,15 @@ pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
 /// told both.
 pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict) {
     let paths = conflict.paths.join("\n");
-    let shown = conflict.with_place(&paths);
     turn.record(id, EventKind::Conflict, "runtime", &paths, json!(conflict));
     let Some(request) = turn.edit(id) else { return };
     let solves = request.duty().is_none();
     let Some((lifecycle, state)) = turn.stands(id).filter(|_| solves) else {
         // There is no role to ask.
-        ending::block(turn, id, BlockCode::RebaseConflict, &shown, Vec::new());
+        if let Some(request) = turn.edit(id) {
+            request.work.conflict = Some(conflict);
+        }
+        ending::block(turn, id, BlockCode::RebaseConflict, &paths, Vec::new());
         return;
     };
     // Whoever solved an earlier one of this request has written a side of this one.
@@ -377,10 +366,11 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     request.work.candidate = None;
     request.work.evidence = None;
     request.work.behind = None;
+    request.work.spent.solutions = 0;
     request.work.conflict = Some(conflict);
     let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Conflict);
     if let WorkflowDecision::Blocked { text, .. } = &mut decision {
-        *text = shown;
+        *text = paths;
     }
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.conflict", values);
     progress::follow(turn, id, decision);

@@ -1,5 +1,7 @@
 //! The way into the engine: one event in, one decision out.
 
+use serde_json::json;
+
 use crate::domain::actor::Actor;
 use crate::domain::event::Event;
 use crate::domain::ids::IdSupply;
@@ -73,7 +75,14 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::EffectStarting { effect_id, pre_state } => {
             effects::starting(&mut turn, &effect_id, pre_state)
         }
-        Event::DiskFull { request_id, path } => effects::disk_full(&mut turn, &request_id, &path),
+        Event::DiskFull { request_id, path } => {
+            let values = json!({ "path": path });
+            effects::waits(&mut turn, &request_id, "room.disk_full", values)
+        }
+        Event::GitBusy { request_id, path, is_lock } => {
+            let values = json!({ "path": path, "is_lock": is_lock });
+            effects::waits(&mut turn, &request_id, "room.git_busy", values)
+        }
         Event::EffectFinished { effect_id, outcome } => {
             effects::finished(&mut turn, &effect_id, *outcome)
         }

@@ -7,7 +7,7 @@ use super::ending::outlives;
 use super::turn::Turn;
 use super::{base, closeout, ending, gates, handoff, say, sprint};
 use crate::domain::block::BlockCode;
-use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
+use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, LandingNotes};
 use crate::domain::evidence::BaseStanding;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
@@ -36,13 +36,12 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
     Answer::Accepted
 }
 
-/// Somebody waits for room on a disk; whoever waits for the request reads so.
-pub(super) fn disk_full(turn: &mut Turn<'_>, id: &RequestId, path: &str) -> Answer {
+/// An effect waits for something that is in its way; whoever waits for the request reads so.
+pub(super) fn waits(turn: &mut Turn<'_>, id: &RequestId, key: &str, values: Value) -> Answer {
     if turn.request(id).is_none_or(|request| request.status.is_terminal()) {
         return Answer::Ignored("the request has ended");
     }
-    let values = json!({ "path": path });
-    say::in_room(turn, id, Voice::Team, Priority::Error, "room.disk_full", values);
+    say::in_room(turn, id, Voice::Team, Priority::Error, key, values);
     Answer::Accepted
 }
 
@@ -102,11 +101,12 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::BaseProven(standing) => {
             base_proven(turn, &request_id, &effect.kind, standing);
         }
-        EffectOutcome::Merged { commit, behind, elsewhere } => {
+        EffectOutcome::Merged { commit, notes } => {
             for car in with(&effect.kind) {
-                closeout::merged(turn, &car.request_id, (&car.commit, &commit), (None, None));
+                let none = LandingNotes::default();
+                closeout::merged(turn, &car.request_id, (&car.commit, &commit), none);
             }
-            closeout::merged(turn, &request_id, (&commit, &commit), (behind, elsewhere));
+            closeout::merged(turn, &request_id, (&commit, &commit), notes);
         }
         EffectOutcome::BranchMoved { .. } => {
             let cars = effect.kind.lands().into_iter().map(|car| car.request_id);

@@ -25,6 +25,8 @@ pub(super) fn block(
 ) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
+    let conflict = request.work.conflict.as_ref();
+    let detail = &conflict.map_or_else(|| detail.to_owned(), |it| it.with_place(detail));
     request.status = RequestStatus::Blocked;
     request.route.next_role = None;
     request.work.active_run = None;

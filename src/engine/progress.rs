@@ -9,36 +9,48 @@ use super::turn::Turn;
 use super::{ending, handoff, lanes, proof, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
-use crate::domain::evidence::Proof;
+use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{EventKind, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
 /// Carries out what the workflow decided.
 pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
     let state = decision.state().clone();
-    let from = turn.step(id).map(|step| step.kind);
+    let from = turn.step(id);
     if let Some(request) = turn.edit(id) {
         request.params.workflow = Some(state);
     }
     match decision {
         WorkflowDecision::Next { role, step, notes, .. } => {
-            let planned = matches!(from, Some(StepKind::Plan | StepKind::Advice));
+            let planned = from
+                .as_ref()
+                .is_some_and(|it| matches!(it.kind, StepKind::Plan | StepKind::Advice));
             if planned && plan::holds(turn, id, step) {
                 return;
             }
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
-            begin_step(turn, id, role, step, &why);
+            if solution_is_back(turn, id, &why) {
+                return;
+            }
+            // Whoever only read has left the worktree at its commit.
+            let is_committed = from.is_some_and(|it| it.kind.judges())
+                && turn.request(id).is_some_and(|it| it.work.candidate.is_some());
+            if is_committed {
+                proceed(turn, id, &why);
+            } else {
+                begin_step(turn, id, role, step, &why);
+            }
         }
         WorkflowDecision::Closeout { .. } => {
             if goes_by_the_new_words(turn, id) {
                 return;
             }
             // On a short route nobody has looked at the change yet, so that it is no commit.
-            if from == Some(StepKind::Change) {
+            if from.is_some_and(|it| it.kind == StepKind::Change) {
                 commit_then(turn, id, None);
             } else {
                 begin(turn, id);
@@ -60,6 +72,38 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
             ending::block(turn, id, code(reason), &detail, Vec::new());
         }
     }
+}
+
+/// Where the solution of a conflict was sent back, by QA or by the checks, whoever solves conflicts mends it, held to what
+/// either side changed, and after as many solutions as the step has attempts a person decides; whether it was.
+fn solution_is_back(turn: &mut Turn<'_>, id: &RequestId, why: &str) -> bool {
+    let is_solved = |request: &Request| {
+        request.work.conflict.as_ref().is_some_and(|it| it.solved && !it.answered)
+    };
+    let builds = turn.step(id).is_some_and(|step| step.kind == StepKind::Change);
+    let Some((lifecycle, state)) = turn.stands(id).filter(|_| builds) else { return false };
+    if !turn.request(id).is_some_and(is_solved) {
+        return false;
+    }
+    let state = lifecycle::solve_again(&lifecycle, &state);
+    let (role, step) = (state.phase_owner, state.step);
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(state);
+    }
+    let limit = turn.attempts(id);
+    let Some(request) = turn.request(id) else { return true };
+    if request.work.spent.solutions < limit {
+        handoff::delegate(turn, id, role, Some(step), why, None);
+        return true;
+    }
+    let red = request.work.evidence.as_ref().and_then(Evidence::first_failure);
+    let verdict = request.work.result.as_ref().map(|result| result.summary.as_str());
+    let detail = match red {
+        Some(check) => format!("{}\n{}", check.name, say::cut(&check.log_tail, 400)),
+        None => say::cut(verdict.unwrap_or_default(), 400),
+    };
+    ending::block(turn, id, BlockCode::SolutionSentBack, &detail, Vec::new());
+    true
 }
 
 /// Begins the first step of a request's route; `why` is what its role is told.
@@ -149,6 +193,25 @@ fn note(note: &ReportChange) -> String {
             "Research did not get through; plan from local facts.".to_owned()
         }
         ReportChange::RevisionInsteadOfBlock => "The reviewer asks for a revision.".to_owned(),
+    }
+}
+
+/// Goes on with the step for which the commit was made; `why` is what its role is told.
+pub(super) fn proceed(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    let Some(step) = turn.step(id) else {
+        return;
+    };
+    let unproven = request.work.candidate.is_some()
+        && proof::of_candidate(request, turn.policy) == Proof::None;
+    if step.kind == StepKind::Land {
+        begin(turn, id);
+    } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
+        check(turn, id);
+    } else {
+        handoff::delegate_current(turn, id, why);
     }
 }
 

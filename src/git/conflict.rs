@@ -13,6 +13,7 @@ use git2::{
 
 use super::{CommitId, Project, Result, TreeId, content, diff};
 use crate::domain::conflict::Conflict;
+use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::RequestId;
 
 /// How lines begin between which both sides of a conflict stand.
@@ -20,6 +21,9 @@ const MARKS: [&[u8]; 3] = [b"<<<<<<< ", b"||||||| ", b">>>>>>> "];
 /// Commits of the branch that are told of a conflict, and those that are looked through for them.
 const MOST_COMMITS: usize = 20;
 const MOST_LOOKED_AT: usize = 2_000;
+/// Lines, and characters of each, of one side that a person is shown.
+const SIDE_LINES: usize = 8;
+const SIDE_WIDTH: usize = 120;
 
 /// An index in which every conflict of `merged` is settled for now, and the paths that were in conflict; `None` where
 /// none was. Where both sides have a text, its lines are marked; anywhere else the side of the branch, whose tree is
@@ -159,46 +163,92 @@ pub fn unsolved(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<
     Ok(found)
 }
 
-/// The paths in which `tree` differs from the branch's head though neither side of the conflict changed them, and nobody
-/// asked for more since.
-pub fn beyond(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<Vec<String>> {
+/// Those of the paths that a commit changes which neither side of the conflict changed. None where somebody asked for more
+/// since.
+pub fn beyond(
+    project: &Project,
+    conflict: &Conflict,
+    changed: &[ChangedPath],
+) -> Result<Vec<String>> {
     if conflict.answered {
         return Ok(Vec::new());
     }
-    let repository = project.repository()?;
+    let known = changed_by_either(&project.repository()?, conflict)?;
+    let changed = changed.iter().map(|it| &it.path);
+    Ok(changed.filter(|path| !known.contains(*path)).cloned().collect())
+}
+
+/// The paths that one of the sides changed.
+fn changed_by_either(repository: &Repository, conflict: &Conflict) -> Result<BTreeSet<String>> {
     let of = |id: &str| -> Result<Tree<'_>> {
         Ok(repository.find_commit(id.parse::<CommitId>()?.0)?.tree()?)
     };
-    let (base, head, own) = (of(&conflict.base)?, of(&conflict.head)?, of(&conflict.commit)?);
+    let base = of(&conflict.base)?;
     let mut known = BTreeSet::new();
-    for side in [&head, &own] {
-        let changed = content::changes(&repository, &base, side)?;
+    for side in [&conflict.head, &conflict.commit] {
+        let changed = content::changes(repository, &base, &of(side)?)?;
         known.extend(changed.into_iter().map(|it| it.path));
     }
-    let solved = content::changes(&repository, &head, &repository.find_tree(tree.0)?)?;
-    Ok(solved.into_iter().map(|it| it.path).filter(|path| !known.contains(path)).collect())
+    Ok(known)
 }
 
-/// The first marked place of a conflict, at most so many lines of it.
-pub(super) fn first_place(
+/// What a person reads of a conflict who has to decide about it: the first marked place in `tree`, each side of it cut by
+/// itself, and what else there is.
+pub(super) fn excerpt(
     repository: &Repository,
     tree: &Tree<'_>,
     paths: &[String],
-    lines: usize,
+    (branch, request): (&str, &RequestId),
 ) -> Result<String> {
+    let (begin, end) = (format!("<<<<<<< {branch}"), format!(">>>>>>> {request}"));
+    let mut shown = Vec::new();
+    let mut more = 0_usize;
+    let mut unmarked = Vec::new();
     for path in paths {
-        let Ok(entry) = tree.get_path(Path::new(path)) else { continue };
-        let Some(blob) = entry.to_object(repository)?.as_blob().cloned() else { continue };
-        let text = String::from_utf8_lossy(blob.content());
-        let mut place: Vec<&str> =
-            text.lines().skip_while(|line| !line.starts_with("<<<<<<< ")).take(lines).collect();
-        let end = place.iter().position(|line| line.starts_with(">>>>>>> "));
-        place.truncate(end.map_or(place.len(), |end| end + 1));
-        if !place.is_empty() {
-            return Ok(place.join("\n"));
+        let entry = tree.get_path(Path::new(path)).and_then(|entry| entry.to_object(repository));
+        let blob = entry.ok().and_then(|object| object.into_blob().ok());
+        let text = blob.map(|blob| String::from_utf8_lossy(blob.content()).into_owned());
+        let text = text.unwrap_or_default();
+        let mut lines = text.lines().enumerate();
+        let mut is_marked = false;
+        while let Some((number, _)) = lines.find(|(_, line)| *line == begin) {
+            is_marked = true;
+            let mut inside = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != end);
+            if !shown.is_empty() {
+                more += 1;
+                inside.for_each(drop);
+                continue;
+            }
+            let ours: Vec<&str> = inside.by_ref().take_while(|line| *line != "=======").collect();
+            let theirs: Vec<&str> = inside.collect();
+            shown = vec![format!("{path}:{}", number + 1), begin.clone()];
+            shown.extend(beginning(&ours));
+            shown.push("=======".to_owned());
+            shown.extend(beginning(&theirs));
+            shown.push(end.clone());
+        }
+        if !is_marked {
+            unmarked
+                .push(format!("{path}: no text on both sides; the branch's version stands there"));
         }
     }
-    Ok(String::new())
+    match more {
+        0 => {}
+        1 => shown.push("and one more place like this".to_owned()),
+        _ => shown.push(format!("and {more} more places like this")),
+    }
+    shown.extend(unmarked);
+    Ok(shown.join("\n"))
+}
+
+/// The first lines of one side, and how many there are beside them.
+fn beginning(side: &[&str]) -> Vec<String> {
+    let mut lines: Vec<String> =
+        side.iter().take(SIDE_LINES).map(|line| line.chars().take(SIDE_WIDTH).collect()).collect();
+    if side.len() > SIDE_LINES {
+        lines.push(format!("… +{}", side.len() - SIDE_LINES));
+    }
+    lines
 }
 
 /// The lines of a file that read like marks; none where there is no such file.
@@ -236,6 +286,8 @@ pub struct Sides {
     pub own: String,
     /// What came onto the branch in the same paths, as a diff.
     pub branch: String,
+    /// All paths that one of the two changed.
+    pub changed: Vec<String>,
     /// The commits that it came by, newest first.
     pub commits: Vec<OtherCommit>,
 }
@@ -278,5 +330,6 @@ pub fn sides(project: &Project, conflict: &Conflict, max_lines: usize) -> Result
             break;
         }
     }
-    Ok(Sides { own, branch, commits })
+    let changed = changed_by_either(&repository, conflict)?.into_iter().collect();
+    Ok(Sides { own, branch, changed, commits })
 }

@@ -10,7 +10,7 @@ use super::lock::IndexLock;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
 use super::replace::Move;
-use super::{CommitId, GitError, Project, Result};
+use super::{CommitId, GitError, Project, Result, content};
 use crate::domain::evidence::Candidate;
 use crate::platform::files;
 
@@ -130,17 +130,25 @@ fn readable(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     Ok(())
 }
 
-/// Looks that each candidate's files are at the last commit what they are at its own, but for those that a later
-/// candidate says that it writes.
+/// Looks that each candidate changes what it says that it does and nothing else, and that its files are at the last commit
+/// what they are at its own, but for those that a later candidate says that it writes.
 fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     let tree = |candidate: &Candidate| -> Result<Tree<'_>> {
         Ok(repository.find_commit(candidate.commit.parse::<CommitId>()?.0)?.tree()?)
     };
     let Some(last) = candidates.last() else { return Ok(()) };
     let end = tree(last)?;
-    let mut written = BTreeSet::new();
+    let (mut written, mut foreign) = (BTreeSet::new(), None);
     for candidate in candidates.iter().rev() {
         let own = tree(candidate)?;
+        let base = repository.find_commit(candidate.base.parse::<CommitId>()?.0)?.tree()?;
+        let known: BTreeSet<&str> = candidate.paths.iter().map(|it| it.path.as_str()).collect();
+        let changed = content::changes(repository, &base, &own)?.into_iter().map(|it| it.path);
+        let more: Vec<String> = changed.filter(|path| !known.contains(path.as_str())).collect();
+        if !more.is_empty() {
+            foreign
+                .get_or_insert(GitError::Foreign { commit: candidate.commit.clone(), paths: more });
+        }
         let paths = candidate.paths.iter().map(|changed| changed.path.as_str());
         let is_lost =
             |path: &&str| !written.contains(path) && entry(&own, path) != entry(&end, path);
@@ -150,7 +158,7 @@ fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
         }
         written.extend(paths);
     }
-    Ok(())
+    foreign.map_or(Ok(()), Err)
 }
 
 /// What stands at a path: the object and its mode. A folder is nothing of its own.

@@ -16,9 +16,6 @@ use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 
-/// Lines of a conflict that a card shows.
-const PLACE_LINES: usize = 20;
-
 /// What came of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rebased {
@@ -170,10 +167,9 @@ fn put(
             head: new_base.to_string(),
             commit: candidate.commit.clone(),
             base: candidate.base.clone(),
-            excerpt: conflict::first_place(&repository, &tree, &paths, PLACE_LINES)?,
-            criteria: Vec::new(),
-            answered: false,
+            excerpt: conflict::excerpt(&repository, &tree, &paths, (project.branch(), request))?,
             paths,
+            ..Conflict::default()
         }));
     }
     if nothing_left {

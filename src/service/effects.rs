@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::assignment;
 use super::busy::Busy;
+use super::busy_git;
 use super::checks;
 use super::effect_error::EffectError;
 use super::full_disk::Waiting;
@@ -23,7 +24,7 @@ use super::team::{Team, now};
 use crate::domain::config::Commits;
 use crate::domain::conflict::Conflict;
 use crate::domain::criterion::Criterion;
-use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
+use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, LandingNotes};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
@@ -108,13 +109,13 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
         && !state.effects.values().any(|other| other.kind.change_of() == Some(request_id))
 }
 
-/// Carries an effect out, as often as a disk turns out to be full.
+/// Carries an effect out, as often as a disk turns out to be full or a person's git command is in the way.
 async fn carried_out(
     team: &Arc<Team>,
     mut effect: Arc<Effect>,
     stop: &CancellationToken,
 ) -> Result<EffectOutcome, EffectError> {
-    let mut waiting = Waiting::default();
+    let (mut waiting, mut for_git) = (Waiting::default(), busy_git::Waiting::default());
     loop {
         let trouble = match perform(team, &effect, stop).await {
             Err(trouble) => trouble,
@@ -123,7 +124,10 @@ async fn carried_out(
         // What an action did before it met that is not known.
         let is_repeatable = !matches!(effect.kind, EffectKind::Action { .. });
         let request = effect.kind.request_id();
-        if !is_repeatable || !waiting.was_for_room(team, request, &trouble, stop).await {
+        if !is_repeatable
+            || !(for_git.was_for_git(team, request, &trouble, stop).await
+                || waiting.was_for_room(team, request, &trouble, stop).await)
+        {
             return Err(trouble);
         }
         // With what the try before has noted.
@@ -263,9 +267,10 @@ async fn commit(
             };
             if let Some(conflict) = conflict {
                 let (project, tree) = (team.project.clone(), plan.tree);
+                let paths = plan.paths.clone();
                 let look = move || -> Result<_, GitError> {
                     let unsolved = git::conflict::unsolved(&project, &conflict, tree)?;
-                    Ok((unsolved, git::conflict::beyond(&project, &conflict, tree)?))
+                    Ok((unsolved, git::conflict::beyond(&project, &conflict, &paths)?))
                 };
                 let (unsolved, beyond) = tasks::blocking(look).await??;
                 if !unsolved.is_empty() {
@@ -334,7 +339,7 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
         }
     };
     let commit = plan.new.to_string();
-    let (outcome, behind) = tasks::blocking(move || {
+    let (outcome, behind, lost) = tasks::blocking(move || {
         let (outcome, behind) = match git::apply_merge(&project, &plan) {
             // The branch was moved before whatever went wrong with the files: that is what counts.
             Err(error) if git::has_landed(&project, &plan)? => {
@@ -343,15 +348,21 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
             }
             done => (done?, None),
         };
-        if let MergeOutcome::Merged { .. } = outcome {
-            git::verify_landed(&project, &cars)?;
+        let lost = match outcome {
+            MergeOutcome::Merged { .. } => git::verify_landed(&project, &cars).err(),
+            MergeOutcome::BranchMoved { .. } | MergeOutcome::PersonEdits { .. } => None,
+        };
+        if let Some(error) = &lost {
+            tracing::error!(%error, "the branch has not all that has landed");
         }
-        Ok::<_, GitError>((outcome, behind))
+        Ok::<_, GitError>((outcome, behind, lost))
     })
     .await??;
     let elsewhere = elsewhere(team).await?;
+    let lost = lost.map(|error| redact(&error.to_string()).into_owned());
+    let notes = LandingNotes { behind, elsewhere, lost };
     Ok(match outcome {
-        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit, behind, elsewhere },
+        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit, notes },
         MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },
         MergeOutcome::PersonEdits { paths } => EffectOutcome::PersonEdits { paths },
     })

@@ -8,6 +8,7 @@ mod answers;
 mod archive;
 mod assignment;
 mod busy;
+mod busy_git;
 mod checks;
 mod clock;
 mod contract;

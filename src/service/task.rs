@@ -12,6 +12,7 @@ use crate::agents::{
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
 use crate::domain::config::AgentKind;
+use crate::domain::conflict::Conflict;
 use crate::domain::conversation::ContextLevel;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
@@ -299,7 +300,7 @@ fn task(
         upstream: upstream(&events, run.role),
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
-        conflict: conflict(team, request)?,
+        conflict: conflict(team, request, run.role)?,
         diff: diff(team, request)?,
         documents: Vec::new(),
         history: history(team, run.role)?,
@@ -395,9 +396,15 @@ fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
     }
 }
 
-/// What a request and the branch both changed, and in whose words.
-fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, TaskError> {
-    let Some(conflict) = &request.work.conflict else { return Ok(None) };
+/// What a request and the branch both changed, and in whose words. Of one that is solved only whoever mends the solution
+/// is told.
+fn conflict(
+    team: &Team,
+    request: &Request,
+    role: Role,
+) -> Result<Option<ConflictBrief>, TaskError> {
+    let is_told = |it: &&Conflict| !it.solved || role == Role::ConflictResolver;
+    let Some(conflict) = request.work.conflict.as_ref().filter(is_told) else { return Ok(None) };
     let sides = git::conflict::sides(&team.project, conflict, DIFF_LINES)?;
     let mut others = Vec::new();
     for commit in sides.commits {
@@ -426,7 +433,9 @@ fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, Tas
         own: sides.own,
         branch: sides.branch,
         others,
-        criteria: conflict.criteria.clone(),
+        criteria: [&request.work.others_criteria[..], &conflict.criteria].concat(),
+        changed: sides.changed,
+        solved: conflict.solved,
     }))
 }
 

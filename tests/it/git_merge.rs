@@ -448,6 +448,39 @@ fn a_conflict_that_cannot_be_marked_leaves_the_branchs_side_and_takes_nothing_fr
 }
 
 #[test]
+fn whoever_decides_about_a_conflict_reads_the_beginning_of_both_sides_and_how_much_more_there_is() {
+    let repo = Repo::new();
+    let text = |first: &str, last: &str| {
+        let long: Vec<String> = (1..=30).map(|number| format!("{first} {number}")).collect();
+        let (long, between) = (long.join("\n"), "between\n".repeat(12));
+        format!("<<<<<<< ours\nan example\n{long}\n{between}{last}\n")
+    };
+    repo.write("long.txt", &text("old", "old"));
+    repo.write("blob.bin", "\0\u{1}");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "more files"]);
+    let worktree = repo.worktree();
+    put(&worktree.path().join("long.txt"), &text("mine", "mine"));
+    put(&worktree.path().join("blob.bin"), "\0mine");
+    let candidate = repo.commit(&worktree);
+    repo.write("long.txt", &text("theirs", "theirs"));
+    repo.write("blob.bin", "\0theirs");
+    repo.git(&["commit", "-qam", "a person's"]);
+    let found = conflict(&repo, &worktree, &candidate);
+    let eight = |word: &str| {
+        (1..=8).map(|number| format!("{word} {number}\n")).collect::<String>() + "… +22\n"
+    };
+    let expected = format!(
+        "long.txt:3\n<<<<<<< main\n{}=======\n{}>>>>>>> {}\nand one more place like this\n\
+         blob.bin: no text on both sides; the branch's version stands there",
+        eight("theirs"),
+        eight("mine"),
+        request()
+    );
+    assert_eq!(found.excerpt, expected);
+}
+
+#[test]
 fn lines_that_only_read_like_marks_are_none() {
     let repo = Repo::new();
     let guide = "How git marks a conflict:\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n";
@@ -583,8 +616,12 @@ fn a_chain_that_undoes_what_is_before_it_does_not_land() {
     let all = [ahead.clone(), forged.clone()];
     let wanted = (ahead.commit.clone(), vec!["README.md".to_owned()]);
     assert_eq!(lost(plan_merge(&project, &all).unwrap_err()), wanted);
+    // By itself as well: it does what it does not say.
+    let alone = plan_merge(&project, &all[1..]).unwrap_err();
+    assert!(matches!(&alone, GitError::Foreign { paths, .. } if paths == &wanted.1), "{alone}");
     // Whoever has it on the branch all the same is told.
     repo.git(&["update-ref", "refs/heads/main", &forged.commit]);
+    assert!(verify_landed(&project, &all[1..]).is_err());
     assert_eq!(lost(verify_landed(&project, &all).unwrap_err()), wanted);
     repo.git(&["update-ref", "refs/heads/main", &ahead.commit]);
     verify_landed(&project, &all[..1]).unwrap();

@@ -1,9 +1,12 @@
 //! The queue to the branch: requests that end at the same time, and two that change the same line.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::sync::Arc;
 
 use serde_json::Value;
+use teams::domain::effect::{Effect, EffectState};
 use teams::domain::request::{Request, RequestStatus};
+use teams::domain::role::Role;
 use teams::platform::plug::{PLUG_VARIABLE, Point};
 
 use crate::support::house::{House, Plan, words};
@@ -17,8 +20,7 @@ const EVENING: &str = "in greet.sh replace \"hello\" with \"good evening\"";
 async fn developer_waits(house: &House, asked: &str) {
     house
         .request(asked, "the developer is at work", |request| {
-            request.work.active_run.is_some()
-                && request.route.current_role == Some(teams::domain::role::Role::Developer)
+            request.work.active_run.is_some() && request.route.current_role == Some(Role::Developer)
         })
         .await;
 }
@@ -191,5 +193,87 @@ async fn whoever_solves_a_conflict_changes_nothing_that_neither_side_had() {
     let told = words(&house.reads("general", "other.md").await);
     assert!(told.contains("neither side"), "{told}");
     assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_qa_sends_back_is_mended_by_whoever_solved_the_conflict_and_held_to_both_sides() {
+    // The second time each of the two does otherwise.
+    let more = "- {role: qa, times: 1, do: run, commands: [['true']]}
+- {role: qa, times: 1, do: revise}
+- {role: conflict_resolver, times: 1, do: run, commands: [['true']]}
+- {role: conflict_resolver, do: run, commands: [[sh, -c, \"echo more > other.md\"]]}\n";
+    let house = House::open(Plan::script(&format!("{WAITS}{more}"))).await;
+    let evening = house.ask(EVENING).await;
+    developer_waits(&house, &evening).await;
+    let morning = house.ask(MORNING).await;
+    house.becomes(&morning, RequestStatus::Committed).await;
+    lets_it_go_on(&house, &evening).await;
+    let blocked = house.becomes(&evening, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "beyond_conflict");
+    // The place can be read on the card, also now that it is solved.
+    let told = words(&house.reads("general", "other.md").await);
+    for line in ["echo good morning", "=======", "echo good evening"] {
+        assert!(told.contains(line), "{line:?} is missing in {told}");
+    }
+    assert_eq!(house.on_branch("greet.sh"), "echo good morning\n");
+    assert_eq!(prompts(&house, &blocked, "developer").await.len(), 1);
+    let solving = prompts(&house, &blocked, "conflict_resolver").await;
+    assert_eq!((solving.len(), house.times(&blocked, "attempt_failed")), (3, 2));
+    assert!(solving[0].contains("sides changed: greet.sh."), "{}", solving[0]);
+    // It is charged to the later of the two.
+    assert!(blocked.work.spent.turns > 8, "{:?}", blocked.work.spent);
+    house.close().await;
+}
+
+/// Runs git in the project as a person would.
+fn git(house: &House, args: &[&str]) {
+    crate::git_repo::git_in(&house.project(), args);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_persons_git_command_is_waited_for_and_nobody_has_to_press_anything() {
+    let house = House::open(Plan::script(WAITS)).await;
+    git(&house, &["switch", "-qc", "other"]);
+    std::fs::write(house.project().join("other.md"), "theirs\n").unwrap();
+    git(&house, &["add", "other.md"]);
+    git(&house, &["commit", "-qm", "Theirs"]);
+    git(&house, &["switch", "-q", "main"]);
+    let asked = house.ask(EVENING).await;
+    developer_waits(&house, &asked).await;
+    // In the middle of a merge of their own.
+    git(&house, &["merge", "-q", "--no-commit", "--no-ff", "other"]);
+    lets_it_go_on(&house, &asked).await;
+    house
+        .until("the room says what it waits for", async |house: &House| {
+            let room = house.messages(&asked).await;
+            let is_told =
+                |it: &Value| words(it).contains("goes on by itself when that is finished");
+            room.iter().any(is_told).then_some(())
+        })
+        .await;
+    git(&house, &["commit", "-qm", "Merged by hand"]);
+    house.becomes(&asked, RequestStatus::Committed).await;
+    // In the middle of a command.
+    let lock = house.project().join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let next = house.ask("create note.md with \"a note\"").await;
+    house
+        .until("it is on its way to the branch", async |house: &House| {
+            let effects = house.state()?.effects;
+            let lands = |it: &Arc<Effect>| {
+                matches!(it.state, EffectState::Started { .. }) && !it.kind.lands().is_empty()
+            };
+            effects.values().any(lands).then_some(())
+        })
+        .await;
+    std::fs::remove_file(&lock).unwrap();
+    house.becomes(&next, RequestStatus::Committed).await;
+    house.quiet().await;
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    assert_eq!(house.on_branch("other.md"), "theirs\n");
+    assert_eq!(house.on_branch("note.md"), "a note\n");
+    assert!(house.commits().iter().any(|it| it == "Merged by hand"), "{:?}", house.commits());
+    git(&house, &["diff", "--exit-code", "HEAD"]);
     house.close().await;
 }

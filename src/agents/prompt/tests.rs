@@ -177,6 +177,7 @@ fn every_duty_renders_and_says_what_it_is_about() {
         }),
         todos: vec![Todo {
             undeclared_paths: vec!["beyond.txt".to_owned()],
+            untouched_paths: vec!["docs/**".to_owned()],
             ..Todo::new(TodoId::parse("todo-1").unwrap(), "Shout", at)
         }],
         commits: vec![SprintCommit { subject: "louder".to_owned(), ..SprintCommit::default() }],
@@ -366,6 +367,8 @@ fn nobodys_words_pass_for_ours() {
         paths: vec![text()],
         own: text(),
         branch: text(),
+        changed: vec![text()],
+        solved: false,
         others: vec![OtherChange {
             request_id: String::new(),
             author: text(),

@@ -53,6 +53,10 @@ pub struct ConflictBrief {
     pub own: String,
     /// What came onto the branch in them, as a diff.
     pub branch: String,
+    /// All paths that one of the two changed.
+    pub changed: Vec<String>,
+    /// Whether they have been brought together already, and the solution was sent back.
+    pub solved: bool,
     /// The changes that it came by, newest first.
     pub others: Vec<OtherChange>,
     /// The acceptance criteria of those that are requests.

@@ -18,6 +18,8 @@ pub struct Spent {
     pub rebases: u32,
     /// Times in a row that what a step delivered could not be taken as its result.
     pub rejected: u32,
+    /// Times that a conflict with the branch was solved, each time after the solution before was sent back.
+    pub solutions: u32,
     /// Why the last attempt of the current step failed.
     pub last_failure: Option<FailKind>,
     /// Times in a row that the agent's plan was used up.

@@ -86,7 +86,7 @@ pub struct RequestWork {
     /// The acceptance criteria of others that its change was brought together with: they have to hold as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others_criteria: Vec<Criterion>,
-    /// What its change and the branch both changed, until that is solved.
+    /// What its change and the branch both changed, until the solution is on the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
     /// When somebody worked on it, where it is a todo's.

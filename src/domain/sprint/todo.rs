@@ -124,6 +124,9 @@ pub struct Todo {
     /// Those of them that its item does not declare, where it declares any.
     #[serde(default)]
     pub undeclared_paths: Vec<String>,
+    /// What its item declares and its change does not touch.
+    #[serde(default)]
+    pub untouched_paths: Vec<String>,
     /// When it was made.
     #[serde(default, with = "blank_is_none")]
     pub created_at: Option<Timestamp>,
@@ -191,6 +194,7 @@ impl Todo {
             request_id: None,
             artifacts: Vec::new(),
             undeclared_paths: Vec::new(),
+            untouched_paths: Vec::new(),
             created_at: Some(now),
             started_at: None,
             ended_at: None,

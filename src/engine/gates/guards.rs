@@ -166,10 +166,19 @@ fn is_machinery(table: &GateTable, path: &str) -> bool {
     own || FOLDERS.iter().any(|folder| below(folder)) || FILES.contains(&name)
 }
 
-/// Those of the paths that an item does not allow; none where it declares nothing.
-pub(in crate::engine) fn outside(item: &BacklogItem, paths: &[String]) -> Vec<String> {
+/// Those of the paths that an item does not allow, and what it declares without any of the paths; neither where it
+/// declares nothing.
+pub(in crate::engine) fn beside_declared(
+    item: &BacklogItem,
+    paths: &[String],
+) -> (Vec<String>, Vec<String>) {
     let scope = Scope::of(item);
-    paths.iter().filter(|path| !scope.allows(path)).cloned().collect()
+    let outside = paths.iter().filter(|path| !scope.allows(path)).cloned().collect();
+    let is_untouched = |declared: &&String| {
+        let declared = globs(std::slice::from_ref(*declared));
+        !paths.iter().any(|path| declared.is_match(path))
+    };
+    (outside, item.allowed_paths.iter().filter(is_untouched).cloned().collect())
 }
 
 fn file_name(path: &str) -> &str {

@@ -119,6 +119,15 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     let at_work = turn.active_sprint().is_some_and(|sprint| {
         sprint.sprint_id == *sprint_id && sprint.status == SprintStatus::Running
     });
+    let old = match with_paths(turn, old.clone(), request) {
+        noted if noted != old && at_work => {
+            if let Some(place) = turn.edit_todo(sprint_id, at) {
+                place.clone_from(&noted);
+            }
+            noted
+        }
+        _ => old,
+    };
     if old.status == status || (!at_work && !status.is_terminal()) {
         return;
     }
@@ -157,18 +166,13 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         | TodoStatus::Failed
         | TodoStatus::Cancelled => delivered.or(said),
     };
-    let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
-    let artifacts: Vec<String> = paths.map(|changed| changed.path.clone()).collect();
-    let item = old.backlog_id.as_ref().and_then(|id| turn.item(id));
-    Todo {
+    let moved = Todo {
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
         ended_at: (status != TodoStatus::Running).then_some(turn.now),
         spans: request.work.spans.clone(),
         commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
         proven_through: request.outcome.proven_through.clone().unwrap_or_default(),
-        undeclared_paths: item.map(|item| guards::outside(item, &artifacts)).unwrap_or_default(),
-        artifacts,
         version_control_message: if status == TodoStatus::Uncommitted {
             request.blocked.as_ref().map(|b| b.code.word().to_owned()).unwrap_or_default()
         } else {
@@ -180,7 +184,19 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
             old.dependency_gate_bypass.clone()
         },
         ..old.clone()
-    }
+    };
+    with_paths(turn, moved, request)
+}
+
+/// A todo with what its request has changed so far, held beside what its item declares.
+fn with_paths(turn: &Turn<'_>, todo: Todo, request: &Request) -> Todo {
+    let Some(candidate) = &request.work.candidate else { return todo };
+    let artifacts = candidate.paths.iter().map(|changed| changed.path.clone()).collect();
+    let Some(item) = todo.backlog_id.as_ref().and_then(|id| turn.item(id)) else {
+        return Todo { artifacts, ..todo };
+    };
+    let (undeclared_paths, untouched_paths) = guards::beside_declared(item, &artifacts);
+    Todo { undeclared_paths, untouched_paths, artifacts, ..todo }
 }
 
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request: &Request) {

@@ -133,7 +133,7 @@ fn keep_held(turn: &Turn<'_>, old: &BacklogItem, item: BacklogItem) -> BacklogIt
 pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
     let Some(sprint) = turn.sprint(id).cloned() else { return Vec::new() };
     let items = turn.items();
-    let planned: BTreeMap<BacklogId, BacklogItem> = items
+    let mut planned: BTreeMap<BacklogId, BacklogItem> = items
         .into_iter()
         .filter(|(_, item)| {
             let mine = item.planned_in_sprint_id.as_ref() == Some(id)
@@ -149,6 +149,17 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         let names: Vec<&str> = cycle.iter().map(BacklogId::as_str).collect();
         return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
     }
+    for item in too_early(turn, &sprint, &planned) {
+        planned.remove(&item);
+        if turn.item(&item).is_some_and(|it| it.status == BacklogStatus::Selected) {
+            turn.edit_item(&item, |it| {
+                it.status = BacklogStatus::Pending;
+                it.selected_in_sprint_id = None;
+            });
+            release_todo(turn, &item);
+        }
+    }
+    let Some(sprint) = turn.sprint(id).cloned() else { return Vec::new() };
     let todos = refreshed(turn, &sprint, &planned);
     let kept: Vec<BacklogId> = todos.iter().filter_map(|todo| todo.backlog_id.clone()).collect();
     for (backlog_id, item) in planned {
@@ -166,6 +177,43 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         sprint.work.todos = todos;
     }
     Vec::new()
+}
+
+/// Planned items that depend, directly or not, on an open one that gets no todo in this sprint: they would begin without
+/// it. What has begun stays.
+fn too_early(
+    turn: &Turn<'_>,
+    sprint: &Sprint,
+    planned: &BTreeMap<BacklogId, BacklogItem>,
+) -> BTreeSet<BacklogId> {
+    let todos = &sprint.work.todos;
+    let has_todo = |id: &BacklogId| {
+        let is_its = |todo: &Todo| {
+            todo.backlog_id.as_ref() == Some(id) || todo.carry_over_backlog_id.as_ref() == Some(id)
+        };
+        todos.iter().any(is_its)
+    };
+    let has_begun = |id: &BacklogId| {
+        let begun = todos.iter().filter(|todo| todo.status != TodoStatus::Queued);
+        begun
+            .into_iter()
+            .any(|todo| !todo.status.is_terminal() && todo.backlog_id.as_ref() == Some(id))
+    };
+    let mut left_out = BTreeSet::new();
+    loop {
+        let comes = |id: &BacklogId| planned.contains_key(id) || has_todo(id);
+        let waits = |item: &BacklogItem| {
+            let mut on = item.depends_on.iter();
+            on.any(|id| turn.item(id).is_some() && (left_out.contains(id) || !comes(id)))
+        };
+        let open = planned.iter().filter(|(id, _)| !left_out.contains(*id) && !has_begun(id));
+        let more: Vec<BacklogId> =
+            open.filter(|(_, item)| waits(item)).map(|(id, _)| id.clone()).collect();
+        if more.is_empty() {
+            return left_out;
+        }
+        left_out.extend(more);
+    }
 }
 
 /// The item of a todo; where its record is gone, what the todo still tells of it (`spec/teams.md` 9.7). `None`

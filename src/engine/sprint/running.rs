@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::todos::{self, TodoWait};
+use super::todos::{self, TodoRecords, TodoWait};
 use super::{closing, initial, position, queue, say};
 use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{Step, StepOutcome};
@@ -41,12 +41,11 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 /// declared the same paths; none where the sprint is to end. Says whether any todo is under way then.
 pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
-    let todos = &sprint.work.todos;
-    let paths = |todo: &Todo| {
+    let records = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
-        item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
+        TodoRecords::of(item, todo.request_id.as_ref().and_then(|id| turn.request(id)))
     };
-    let waits = todos::waits(todos, slots(turn.policy, sprint), paths);
+    let waits = todos::waits(&sprint.work.todos, slots(turn.policy, sprint), records);
     let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);
     let begin: Vec<usize> = begin.map(|(at, _)| at).collect();
     for at in begin {

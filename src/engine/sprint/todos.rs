@@ -1,6 +1,8 @@
 //! The order of a sprint's todos, and what each waits for (`spec/teams.md` 4.4, 9.5).
 
+use crate::domain::backlog::BacklogItem;
 use crate::domain::ids::TodoId;
+use crate::domain::request::Request;
 use crate::domain::sprint::{Todo, TodoStatus};
 use crate::domain::work_span::WorkSpan;
 use crate::engine::plan::graph::Graph;
@@ -135,30 +137,55 @@ pub enum TodoWait {
     Slot,
 }
 
+/// What of the records about a todo the beginning of others follows from.
+#[derive(Debug, Default)]
+pub struct TodoRecords {
+    /// The paths that its item declares.
+    pub paths: Vec<String>,
+    /// Whether its request waits for a person.
+    pub asks: bool,
+}
+
+impl TodoRecords {
+    /// Those of its item and its request.
+    pub fn of(item: Option<&BacklogItem>, request: Option<&Request>) -> Self {
+        TodoRecords {
+            paths: item.map(|item| item.allowed_paths.clone()).unwrap_or_default(),
+            asks: request.is_some_and(|request| request.work.gate_id.is_some()),
+        }
+    }
+}
+
 /// What each todo that has not begun waits for, by its index, in the order in which they begin. At most `slots` todos
-/// are under way at once; `paths` are those that a todo has declared.
+/// are under way at once; one that waits for a person takes no slot, and its paths all the same.
 pub fn waits(
     todos: &[Todo],
     slots: usize,
-    paths: impl Fn(&Todo) -> Vec<String>,
+    records: impl Fn(&Todo) -> TodoRecords,
 ) -> Vec<(usize, TodoWait)> {
-    let is_running = |todo: &&Todo| todo.status == TodoStatus::Running;
+    let running: Vec<(&TodoId, TodoRecords)> = todos
+        .iter()
+        .filter(|todo| todo.status == TodoStatus::Running)
+        .map(|todo| (&todo.todo_id, records(todo)))
+        .collect();
+    let mut used = running.iter().filter(|(_, records)| !records.asks).count();
     let mut taken: Vec<(&TodoId, Vec<String>)> =
-        todos.iter().filter(is_running).map(|todo| (&todo.todo_id, paths(todo))).collect();
+        running.into_iter().map(|(id, records)| (id, records.paths)).collect();
     let mut waits = Vec::new();
     for (at, todo) in order(todos).into_iter().filter_map(|at| Some((at, todos.get(at)?))) {
         if todo.status != TodoStatus::Queued {
             continue;
         }
         let dependencies = waiting_on(todo, todos);
-        let mine = paths(todo);
+        let mine = records(todo).paths;
         let wait = if !dependencies.is_empty() {
             TodoWait::Dependencies(dependencies)
         } else if let Some((other, _)) = taken.iter().find(|(_, other)| overlap(other, &mine)) {
             TodoWait::Paths((*other).clone())
-        } else if taken.len() >= slots {
+        } else if used >= slots {
             TodoWait::Slot
         } else {
+            used += 1;
             taken.push((&todo.todo_id, mine));
             TodoWait::Nothing
         };
@@ -270,6 +297,7 @@ mod tests {
             "a" | "b" => vec!["src/**".to_owned()],
             _ => Vec::new(),
         };
+        let paths = |todo: &Todo| TodoRecords { paths: paths(todo), asks: false };
         let id = |at: usize| todos[at].todo_id.clone();
         let expected = |slots| {
             let third = if slots > 1 { TodoWait::Nothing } else { TodoWait::Slot };
@@ -284,6 +312,14 @@ mod tests {
         assert_eq!(waits(&todos, 1, paths), expected(1));
         let none = waits(&todos, 0, paths);
         assert!(none.iter().all(|(_, wait)| *wait != TodoWait::Nothing), "{none:?}");
+        // Who waits for a person takes no slot, and the paths all the same.
+        todos[0].status = TodoStatus::Running;
+        let asking = |todo: &Todo| TodoRecords { asks: todo.title == "a", ..paths(todo) };
+        let left: Vec<TodoWait> = waits(&todos, 1, asking).into_iter().map(|it| it.1).collect();
+        let a = todos[0].todo_id.clone();
+        let expected =
+            [TodoWait::Paths(a.clone()), TodoWait::Nothing, TodoWait::Dependencies(vec![a])];
+        assert_eq!(left, expected);
     }
 
     #[test]

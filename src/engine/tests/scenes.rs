@@ -397,6 +397,49 @@ fn marks_that_stay_in_the_files_are_a_failed_attempt() {
 }
 
 #[test]
+fn a_solution_that_is_red_is_mended_by_whoever_solved_it_and_then_a_person_decides() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let (mut moved, mut red) = (true, 0);
+    let mut builders = Vec::new();
+    while let Some(todo) = world.todo().first().cloned() {
+        if let Todo::Run(envelope) = &todo {
+            let role = world.state.envelopes[envelope].target_role;
+            builders.extend((role != Role::Qa).then_some(role).filter(|_| !moved));
+        }
+        let Todo::Effect(effect) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        #[expect(clippy::wildcard_enum_match_arm, reason = "all else goes well")]
+        let outcome = match &world.state.effects[effect].kind {
+            EffectKind::Merge { .. } if std::mem::take(&mut moved) => {
+                EffectOutcome::BranchMoved { head: "h1".to_owned() }
+            }
+            EffectKind::Rebase { .. } => EffectOutcome::Conflict(conflict()),
+            EffectKind::Checks { commit, .. } if !moved && red < 2 => {
+                red += 1;
+                EffectOutcome::Checked(evidence(commit, CheckVerdict::Failed))
+            }
+            _ => {
+                world.do_well(&todo);
+                continue;
+            }
+        };
+        world.effect(effect, outcome);
+    }
+    assert_eq!(builders, [Role::ConflictResolver, Role::ConflictResolver]);
+    let request = world.request(&id);
+    let blocked = request.blocked.as_ref().expect("why");
+    assert_eq!(blocked.code.word(), "solution_sent_back");
+    assert_eq!(blocked.detail, "tests\ntail\n<<<<<<< main", "what is red, and the place");
+    world.command(Command::Retry { request_id: id.clone() });
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!((request.status, request.work.conflict), (RequestStatus::Committed, None));
+}
+
+#[test]
 fn what_the_branch_has_already_is_proven_there_and_ends_without_a_commit() {
     for verdict in [CheckVerdict::Passed, CheckVerdict::Failed] {
         let mut world = World::new(policy());

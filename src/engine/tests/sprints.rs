@@ -8,7 +8,8 @@ use super::world::{Todo as Next, World, good, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::config::CutoffTime;
 use crate::domain::event::Event;
-use crate::domain::ids::BacklogId;
+use crate::domain::gate::Stance;
+use crate::domain::ids::{BacklogId, SubjectId};
 use crate::domain::incoming::Command;
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::policy::{Policy, SprintPolicy};
@@ -19,8 +20,9 @@ use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{
     CloseoutStatus, Duty, Kickoff, PlanningStep, Sprint, SprintStatus, TodoStatus, Trigger,
 };
-use crate::engine::Answer;
+use crate::domain::time::Timestamp;
 use crate::engine::sprint::backlog::relevant;
+use crate::engine::{Answer, why};
 
 /// A result that does the duty well: three items, of which the last depends on the first.
 pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResult {
@@ -451,6 +453,114 @@ fn what_depends_on_an_item_that_was_dropped_is_blocked_and_says_by_what() {
     let statuses = statuses(&world);
     assert!(statuses.contains(&("second".to_owned(), TodoStatus::Committed)), "{statuses:?}");
     assert!(statuses.contains(&("third".to_owned(), TodoStatus::Cancelled)), "{statuses:?}");
+}
+
+#[test]
+fn what_depends_on_an_item_that_is_no_todo_of_the_sprint_does_not_begin_in_it() {
+    let mut world = World::new(by_hand());
+    let merge = |world: &mut World, item: Value| {
+        let payload = json!(item);
+        let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+        assert_eq!(key(&answer), "backlog.merged");
+    };
+    merge(&mut world, json!({ "title": "below", "scope": "s", "milestone_title": "Later" }));
+    let by_title = |world: &World, title: &str| {
+        let item = world.state.backlog.values().find(|it| it.title == title);
+        item.map(|item| BacklogItem::clone(item))
+    };
+    let below = by_title(&world, "below").expect("an item").backlog_id;
+    let above = |title: &str, on: Value| json!({ "title": title, "scope": "s", "milestone_title": "Sign in", "depends_on": on });
+    merge(&mut world, above("free", json!([])));
+    merge(&mut world, above("above", json!([below])));
+    let middle = by_title(&world, "above").expect("an item").backlog_id;
+    merge(&mut world, above("top", json!([middle])));
+    world.command(kickoff());
+    play(&mut world, |_, _| None);
+    assert_eq!(statuses(&world), [("free".to_owned(), TodoStatus::Committed)]);
+    for title in ["below", "above", "top"] {
+        let item = by_title(&world, title).expect("it is there");
+        assert_eq!((item.status, item.selected_in_sprint_id), (BacklogStatus::Pending, None));
+    }
+}
+
+#[test]
+fn what_a_change_touches_is_held_beside_what_its_item_declares_before_it_is_judged() {
+    let mut world = World::new(by_hand());
+    let payload = json!({
+        "title": "alone", "scope": "s", "milestone_title": "Sign in",
+        "allowed_paths": ["src/**", "a.py", "docs/"],
+    });
+    world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    world.command(kickoff());
+    let mut seen = Vec::new();
+    while let Some(next) = world.todo().first().cloned() {
+        world.do_well(&next);
+        world.deliver();
+        if world.state.sprints.is_empty() {
+            continue;
+        }
+        let todos = sprint(&world).work.todos;
+        let Some(todo) = todos.iter().find(|it| it.status == TodoStatus::Running) else { continue };
+        seen = vec![todo.artifacts.clone(), todo.undeclared_paths.clone()];
+        seen.push(todo.untouched_paths.clone());
+    }
+    let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    assert_eq!(seen, [texts(&["a.py"]), texts(&[]), texts(&["src/**", "docs/"])]);
+}
+
+#[test]
+fn todos_begin_while_the_planner_looks_after_another_one() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut reviewed = false;
+    let is_review = |world: &World, next: &Next| {
+        let Next::Run(id) = next else { return false };
+        let request = &world.state.requests[&world.state.envelopes[id].envelope.request_id];
+        request.duty() == Some(Duty::OngoingReview)
+    };
+    loop {
+        let todo = world.todo();
+        let other = todo.iter().find(|next| !is_review(&world, next)).cloned();
+        let Some(next) = other.or_else(|| todo.first().cloned()) else { break };
+        if is_review(&world, &next) {
+            // It has waited until now. What waited for the first todo was begun and done meanwhile.
+            let done = |(title, status): &(String, TodoStatus)| {
+                title == "third" && *status == TodoStatus::Committed
+            };
+            reviewed |= statuses(&world).iter().any(done);
+        }
+        world.do_well(&next);
+        world.deliver();
+    }
+    assert!(reviewed, "{:?}", statuses(&world));
+}
+
+#[test]
+fn a_todo_that_waits_for_a_person_leaves_its_slot_to_another_one() {
+    let mut policy = by_hand();
+    policy.sprint.wip_limit = 1;
+    policy.gates.commit = Stance::Ask;
+    let mut world = World::new(policy);
+    world.command(kickoff());
+    let told = |world: &World| {
+        let sprint = sprint(world);
+        let todo = sprint.work.todos.iter().find(|todo| todo.title == "second").cloned();
+        let now = Timestamp::from_millis(world.clock);
+        let id = SubjectId::parse(todo?.todo_id.as_str()).expect("an id");
+        Some(why::about(&world.state, &world.policy, &id, now).expect("it is known").key)
+    };
+    let mut waited = false;
+    while let Some(next) = world.todo().first().cloned() {
+        world.do_well(&next);
+        world.deliver();
+        let has_sprint = !world.state.sprints.is_empty();
+        waited |= has_sprint && told(&world).as_deref() == Some("why.todo_slot");
+    }
+    assert!(waited, "there is one slot");
+    // Each stands at its gate, but for what waits for the first one.
+    assert_eq!(world.state.gates.len(), 2);
+    let running = |it: &(String, TodoStatus)| it.1 == TodoStatus::Running;
+    assert_eq!(statuses(&world).iter().filter(|it| running(it)).count(), 2);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::histories::Dice;
 use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press, result};
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, EffectOutcome, Proving};
+use crate::domain::effect::{EffectKind, EffectOutcome, LandingNotes, Proving};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, CheckVerdict};
 use crate::domain::gate::Stance;
@@ -131,7 +131,7 @@ impl Branch {
                 self.nobody_is_passed_twice(world, &cars);
                 self.head.clone_from(commit);
                 self.landed.extend(cars.into_iter().map(|car| car.commit));
-                EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
+                EffectOutcome::Merged { commit: commit.clone(), notes: LandingNotes::default() }
             }
             EffectKind::Rebase { .. } if dice.roll(24) == 0 => {
                 EffectOutcome::failed("an object is missing")
@@ -201,6 +201,7 @@ fn history(seed: u64) {
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
     let mut done: Vec<(EffectId, EffectOutcome)> = Vec::new();
     let mut helped = 0;
+    let mut by_a_person: BTreeSet<RequestId> = BTreeSet::new();
     for step in 0.. {
         assert!(step < 20_000, "seed {seed}: it never ends");
         let todo: Vec<Todo> = world
@@ -215,6 +216,7 @@ fn history(seed: u64) {
             0..3 => branch.by_a_person(),
             3 => {
                 let request_id = dice.pick(&ids).clone();
+                by_a_person.insert(request_id.clone());
                 world.command(Command::Cancel { request_id });
             }
             7 => {
@@ -232,7 +234,9 @@ fn history(seed: u64) {
             8..10 if !world.state.gates.is_empty() => {
                 let gates: Vec<_> = world.state.gates.values().map(|it| (**it).clone()).collect();
                 let act = if dice.roll(6) == 0 { ButtonAct::Reject } else { ButtonAct::Approve };
-                world.command(press(dice.pick(&gates), act));
+                let gate = dice.pick(&gates);
+                by_a_person.extend((act == ButtonAct::Reject).then(|| gate.request_id.clone()));
+                world.command(press(gate, act));
             }
             // Whoever has ended and been told so leaves memory.
             40..44 => world.deliver(),
@@ -282,10 +286,14 @@ fn history(seed: u64) {
     assert_eq!(committed, branch.landed.len(), "seed {seed}: {:?}", branch.landed);
     for id in &ids {
         let request = world.request(id);
+        let waits = request.status == RequestStatus::Blocked
+            && request.blocked.is_some()
+            && !request.conversation.reply_route.author_name.is_empty();
         assert!(
-            request.status.is_terminal() || request.status == RequestStatus::Blocked,
-            "seed {seed}: {request:#?}"
+            request.status == RequestStatus::Committed || waits || by_a_person.contains(id),
+            "seed {seed}: neither landed nor with a person: {request:#?}"
         );
+        assert!(request.status.is_terminal() || waits, "seed {seed}: {request:#?}");
     }
 }
 
@@ -371,7 +379,7 @@ fn train_of(
     number: usize,
     red: impl Fn(&[usize]) -> bool,
 ) -> (Vec<usize>, usize, World) {
-    let train = TrainPolicy { prove, ..TrainPolicy::default() };
+    let train = TrainPolicy { prove, batch: number };
     let mut world = World::new(Policy { train, ..policy() });
     let ids = asked(&mut world, number);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
@@ -439,8 +447,62 @@ fn the_longest_green_beginning_is_found_by_halving() {
         // The first one is proven before. Then the search, the repetition, and those behind the red one.
         assert!(runs <= bound(7) + 1 + 1, "{bad}: {runs}");
     }
-    let (landed, runs, _) = train_of(Prove::Tip, 8, |_| false);
-    assert_eq!((landed.len(), runs), (8, 1), "one run for all");
+    for number in [2, 3, 5, 8, 13, 20] {
+        let (landed, runs, _) = train_of(Prove::Tip, number, |_| false);
+        assert_eq!((landed.len(), runs), (number, 1), "one run for all");
+        // Several red ones: a search and a repetition for each, and a run for those that are left.
+        for bad in [vec![1], vec![1, number - 1], vec![number / 2, number / 3 + 1, number - 1]] {
+            let bad: BTreeSet<usize> =
+                bad.into_iter().filter(|it| (1..number).contains(it)).collect();
+            let red = |members: &[usize]| members.iter().any(|it| bad.contains(it));
+            let (landed, runs, _) = train_of(Prove::Tip, number, red);
+            let expected: Vec<usize> = (0..number).filter(|it| !bad.contains(it)).collect();
+            assert_eq!(landed, expected);
+            assert!(runs <= bad.len() * (bound(number) + 1) + 1, "{number} {bad:?}: {runs}");
+        }
+    }
+}
+
+/// Three changes on their way to the branch, and a person's commit after so many moves; whether it came in time.
+fn moved_after(prove: Prove, moves: usize) -> bool {
+    let train = TrainPolicy { prove, ..TrainPolicy::default() };
+    let mut world = World::new(Policy { train, ..policy() });
+    let ids = asked(&mut world, 3);
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    let mut made = 0;
+    while let Some(todo) = world.todo().first().cloned() {
+        if made == moves {
+            branch.by_a_person();
+        }
+        made += 1;
+        let Todo::Effect(id) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let kind = world.state.effects[id].kind.clone();
+        #[expect(clippy::wildcard_enum_match_arm, reason = "all else goes well")]
+        let outcome = match kind {
+            EffectKind::Merge { .. } | EffectKind::Commit { .. } => {
+                branch.outcome(&world, &mut Dice(1), &kind)
+            }
+            _ => branch.well(&kind),
+        };
+        world.effect(id, outcome);
+    }
+    let landed = |id: &&RequestId| world.request(id).status == RequestStatus::Committed;
+    assert_eq!((ids.iter().filter(landed).count(), branch.landed.len()), (3, 3), "after {moves}");
+    moves < made
+}
+
+#[test]
+fn a_person_may_commit_at_every_moment_of_a_train() {
+    for prove in [Prove::Each, Prove::Tip] {
+        let mut moves = 0;
+        while moved_after(prove, moves) {
+            moves += 1;
+        }
+        assert!(moves > 40, "{moves}");
+    }
 }
 
 #[test]

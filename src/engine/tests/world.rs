@@ -9,7 +9,7 @@ use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection};
+use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection, LandingNotes};
 use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::evidence::{
@@ -682,7 +682,7 @@ impl World {
                 let is_there = self.outside.landings.contains_key(id) || self.may_land(id);
                 let head = self.head();
                 Some(match is_there {
-                    true => EffectOutcome::Merged { commit, behind: None, elsewhere: None },
+                    true => EffectOutcome::Merged { commit, notes: LandingNotes::default() },
                     false => EffectOutcome::BranchMoved { head },
                 })
             }
@@ -884,7 +884,7 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
             EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
         }
         EffectKind::Merge { commit, .. } => {
-            EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
+            EffectOutcome::Merged { commit: commit.clone(), notes: LandingNotes::default() }
         }
         EffectKind::Rebase { onto, .. } => {
             let usual = candidate("c2");

@@ -12,7 +12,7 @@ use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::sprint::slots_of;
-use crate::engine::sprint::todos::{self, TodoWait};
+use crate::engine::sprint::todos::{self, TodoRecords, TodoWait};
 
 type Reason = (&'static str, Value);
 
@@ -136,12 +136,13 @@ pub(in crate::engine) struct TodoWaits<'s> {
 impl<'s> TodoWaits<'s> {
     /// Those of this sprint.
     pub(in crate::engine) fn of(state: &State, policy: &Policy, sprint: &'s Sprint) -> Self {
-        let paths = |todo: &Todo| {
+        let records = |todo: &Todo| {
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
-            item.map(|item| item.allowed_paths.clone()).unwrap_or_default()
+            let request = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
+            TodoRecords::of(item.map(|it| &**it), request.map(|it| &**it))
         };
         let todos = &sprint.work.todos;
-        let waits = todos::waits(todos, slots_of(policy, sprint), paths).into_iter();
+        let waits = todos::waits(todos, slots_of(policy, sprint), records).into_iter();
         let waits = waits.filter_map(|(at, wait)| Some((&todos.get(at)?.todo_id, wait)));
         TodoWaits { sprint, waits: waits.collect() }
     }
