@@ -45,7 +45,7 @@ impl Gate {
         let script = serde_json::json!(script);
         Plan {
             checks: format!("[{{name: notes, command: [sh, -c, {script}], read: [{gate}]}}]"),
-            more: format!("limits: {{parallel_runs: 4, check_runs: 4}}\ntrain: {train}\n"),
+            more: format!("limits: {{parallel_runs: 8, check_runs: 8}}\ntrain: {train}\n"),
             ..Plan::script("- {role: developer, times: 1, do: listen, text: go on}\n")
         }
     }
@@ -57,10 +57,10 @@ impl Gate {
     }
 }
 
-/// Requests for a note each, whose developers are all at work before the first one goes on.
-async fn ask_for_notes(house: &House) -> Vec<String> {
+/// Requests for a note each, whose developers are all at work before the first one goes on and lands.
+async fn ask_for_notes(house: &House, cars: usize) -> Vec<String> {
     let mut asked = Vec::new();
-    for number in 0..CARS {
+    for number in 0..cars {
         asked.push(house.ask(&format!("create note{number}.md with \"note {number}\"")).await);
     }
     for one in &asked {
@@ -73,14 +73,17 @@ async fn ask_for_notes(house: &House) -> Vec<String> {
     }
     for one in &asked {
         house.say(one, "go on").await;
+        if one == &asked[0] {
+            house.becomes(one, RequestStatus::Committed).await;
+        }
     }
     asked
 }
 
 /// Requests for a note each, all of which grew from the same commit, ready at the same time. The first one has landed,
 /// the others are composed, and the checks of `proving` of them wait.
-async fn ready(house: &House, proving: usize) -> Vec<String> {
-    let asked = ask_for_notes(house).await;
+async fn ready(house: &House, cars: usize, proving: usize) -> Vec<String> {
+    let asked = ask_for_notes(house, cars).await;
     house
         .until("the train is composed", async |house: &House| {
             let state = house.state()?;
@@ -89,7 +92,7 @@ async fn ready(house: &House, proving: usize) -> Vec<String> {
             let composed = queued.clone().filter(|it| it.work.behind.is_some()).count();
             let checks = state.effects.values();
             let checks = checks.filter(|it| matches!(it.kind, EffectKind::Checks { .. })).count();
-            let all = queued.count() == CARS - 1 && composed >= CARS - 2;
+            let all = queued.count() == cars - 1 && composed + 2 >= cars;
             (all && checks == proving && state.effects.len() == checks).then_some(())
         })
         .await;
@@ -109,7 +112,7 @@ async fn all_ended(house: &House, asked: &[String]) -> Vec<Request> {
 async fn cars_are_proven_side_by_side_and_composed_anew_when_a_person_commits() {
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: each}")).await;
-    let asked = ready(&house, CARS - 1).await;
+    let asked = ready(&house, CARS, CARS - 1).await;
     // The board says it in the terminal, to the asker in Discord, and whenever it changes to whoever watches.
     let queue = queued(&house);
     let (first, last) = (note(&queue[0]), note(&queue[2]));
@@ -218,7 +221,7 @@ async fn of_two_cars_that_are_red_only_together_the_later_one_goes_back() {
     let gate = Gate::new();
     let rule = "test ! -e note1.md || test ! -e note3.md";
     let house = House::open(gate.plan(rule, "{prove: each, batch: 4}")).await;
-    let asked = ready(&house, CARS - 1).await;
+    let asked = ready(&house, CARS, CARS - 1).await;
     let _open = gate.open();
     let all = all_ended(&house, &asked).await;
     let landed = |it: &&Request| it.status == RequestStatus::Committed;
@@ -232,10 +235,83 @@ async fn of_two_cars_that_are_red_only_together_the_later_one_goes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_eight_cars_with_one_red_among_them_seven_land() {
+    let gate = Gate::new();
+    let house =
+        House::open(gate.plan("test ! -e note4.md || test $# -lt 2", "{prove: each}")).await;
+    let asked = ready(&house, 8, 7).await;
+    let _open = gate.open();
+    let all = all_ended(&house, &asked).await;
+    for (number, request) in all.iter().enumerate() {
+        let code = request.blocked.as_ref().map(|blocked| blocked.code.word());
+        assert_eq!(code, (number == 4).then_some("checks_failing"), "{request:#?}");
+        let proof = request.work.evidence.as_ref().unwrap();
+        let landed = request.outcome.commit_sha.as_ref();
+        assert!(landed.is_none() || proof.is_green() && landed == Some(&proof.commit));
+    }
+    assert_eq!(house.commits().len(), 7);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn red_and_then_green_in_the_train_is_flaky_told_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifos = ["two", "begun", "go"].map(|name| folder.path().join(name));
+    fifos.iter().for_each(|path| fifo(path));
+    let [two, begun, go] = fifos;
+    // With two notes they wait, with three they are as they are told.
+    let script = format!(
+        "set -- note*.md; case $# in 2) : < {};; 3) echo up > {}; read line < {}; test $line = ok;; esac",
+        two.display(),
+        begun.display(),
+        go.display()
+    );
+    let (script, path) = (json!(script), folder.path().display());
+    let house = House::open(Plan {
+        checks: format!("[{{name: notes, command: [sh, -c, {script}], read: [{path}]}}]"),
+        more: "limits: {parallel_runs: 8, check_runs: 8}\n".to_owned(),
+        ..Plan::script("- {role: developer, times: 1, do: listen, text: go on}\n")
+    })
+    .await;
+    let asked = ask_for_notes(&house, 3).await;
+    let tell = async |line: &'static str| {
+        let (begun, go) = (begun.clone(), go.clone());
+        let told = move || {
+            assert_eq!(std::fs::read_to_string(begun).unwrap(), "up\n");
+            std::fs::write(go, line).unwrap();
+        };
+        tokio::task::spawn_blocking(told).await.unwrap();
+    };
+    tell("no\n").await;
+    // It counts for nothing as long as the one before it is on its way.
+    house
+        .until("the red one is held", async |house: &House| {
+            let state = house.state()?;
+            state.requests.values().any(|it| it.work.held.is_some()).then_some(())
+        })
+        .await;
+    let _open = File::options().read(true).write(true).open(&two).unwrap();
+    tell("ok\n").await;
+    let mut flaky = Vec::new();
+    for request in all_ended(&house, &asked).await {
+        assert_eq!(request.status, RequestStatus::Committed);
+        let compared = request.work.evidence.unwrap().checks.remove(0).compared;
+        flaky.extend(compared.into_iter().flat_map(|it| it.flaky.first));
+    }
+    assert_eq!(flaky, ["notes"]);
+    house.reads("general", "Flaky: ").await;
+    let (code, said, error) = house.teams(&["checks", "flaky", "--json"]).await;
+    assert_eq!(code, 0, "{error}");
+    let counted: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(counted["notes: notes"]["times"], 1, "{said}");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what() {
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: tip}")).await;
-    let asked = ready(&house, 1).await;
+    let asked = ready(&house, CARS, 1).await;
     let _open = gate.open();
     let all = all_ended(&house, &asked).await;
     assert!(all.iter().all(|it| it.status == RequestStatus::Committed), "{all:#?}");
@@ -259,14 +335,20 @@ async fn a_train_that_is_proven_at_its_tip_lands_at_once_and_says_through_what()
     house.close().await;
 }
 
-/// In the third round a person commits whenever the team has died, so at many moments of the train.
+/// In the first round one of the changes is red behind the others. In the third one a person commits whenever the team
+/// has died, so at many moments of the train.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails() {
-    let rounds = [("{prove: each}", false), ("{prove: tip}", false), ("{prove: each}", true)];
-    for (train, by_hand) in rounds {
+    const RED: &str = "test ! -e note2.md";
+    let rounds = [
+        ("{prove: each}", RED, false),
+        ("{prove: tip}", "true", false),
+        ("{prove: each}", "true", true),
+    ];
+    for (train, rule, by_hand) in rounds {
         let gate = Gate::new();
-        let mut house = House::open(gate.plan("true", train)).await;
-        let asked = ready(&house, if train.contains("each") { CARS - 1 } else { 1 }).await;
+        let mut house = House::open(gate.plan(&format!("[ $# -lt 2 ] || {rule}"), train)).await;
+        let asked = ready(&house, CARS, if train.contains("each") { CARS - 1 } else { 1 }).await;
         let _open = gate.open();
         house.stop().await;
         let (mut killed, mut hands) = (0, 0);
@@ -280,8 +362,9 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
             house.start_with(&[kill, forget]);
             let over = |house: &House| {
                 let is_empty = |state: State| {
-                    let done = state.requests.is_empty() && state.effects.is_empty();
-                    done && state.outgoing.is_empty()
+                    let mut open = state.requests.values();
+                    let done = open.all(|it| it.status == RequestStatus::Blocked);
+                    done && state.effects.is_empty() && state.outgoing.is_empty()
                 };
                 house.state().is_some_and(is_empty)
             };
@@ -302,17 +385,24 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
         }
         assert!(killed > 3, "{killed}");
         house.start();
-        for request in all_ended(&house, &asked).await {
-            assert_eq!(request.status, RequestStatus::Committed);
+        let mut landed = 0;
+        for (number, request) in all_ended(&house, &asked).await.into_iter().enumerate() {
+            let code = request.blocked.as_ref().map(|blocked| blocked.code.word());
+            let is_red = rule == RED && number == 2;
+            assert_eq!(code, is_red.then_some("checks_failing"), "{request:#?}");
+            if !is_red {
+                let note = format!("note {number}\n");
+                assert_eq!(house.on_branch(&format!("note{number}.md")), note);
+                landed += 1;
+            }
         }
+        // No commit of the branch, at any time, has the red one.
         let subjects = house.commits();
+        assert!(rule != RED || !subjects.concat().contains("note2"), "{subjects:?}");
         let each: BTreeSet<&String> = subjects.iter().collect();
         assert!(!by_hand || hands > 3, "{hands} of {killed}");
-        let wanted = CARS + hands;
+        let wanted = landed + hands;
         assert_eq!((subjects.len(), each.len()), (wanted, wanted), "{subjects:?}");
-        for number in 0..CARS {
-            assert_eq!(house.on_branch(&format!("note{number}.md")), format!("note {number}\n"));
-        }
         house.close().await;
     }
 }
@@ -321,7 +411,7 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
 async fn a_branch_that_is_gone_is_named_and_nothing_is_lost() {
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: each}")).await;
-    let asked = ready(&house, CARS - 1).await;
+    let asked = ready(&house, CARS, CARS - 1).await;
     let tip = git_in(&house.project(), &["rev-parse", "main"]);
     git_in(&house.project(), &["checkout", "-q", "--detach"]);
     git_in(&house.project(), &["branch", "-qD", "main"]);
@@ -430,7 +520,7 @@ async fn retried(house: &House, stopped: &[&Request], asked: &[String]) {
 async fn an_amended_branch_and_a_file_in_the_way_stop_nothing_else() {
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: each}")).await;
-    let asked = ready(&house, CARS - 1).await;
+    let asked = ready(&house, CARS, CARS - 1).await;
     let project = house.project();
     let subject = format!("By hand: {}", house.commits()[0]);
     git_in(&project, &["commit", "-q", "--amend", "-m", &subject]);
@@ -459,7 +549,7 @@ async fn an_amended_branch_and_a_file_in_the_way_stop_nothing_else() {
 async fn a_branch_that_is_reset_while_another_is_checked_out_is_followed() {
     let gate = Gate::new();
     let mut house = House::open(gate.plan("true", "{prove: tip}")).await;
-    let asked = ready(&house, 1).await;
+    let asked = ready(&house, CARS, 1).await;
     let project = house.project();
     git_in(&project, &["checkout", "-q", "-b", "side"]);
     house.commit_by_hand("side.md", "aside\n", "Aside");
@@ -486,7 +576,7 @@ async fn a_check_that_never_ends_stops_one_change_and_no_other() {
     let checks = plan.checks.replace("read:", "timeout_seconds: 10, read:");
     let _open = gate.open();
     let house = House::open(Plan { checks, ..plan }).await;
-    let asked = ask_for_notes(&house).await;
+    let asked = ask_for_notes(&house, CARS).await;
     let stopped = all_but_one(&house, &asked).await;
     let blocked = stopped.blocked.as_ref().unwrap();
     assert_eq!(blocked.code.word(), "checks_inconclusive", "{}", blocked.detail);
@@ -500,7 +590,7 @@ async fn a_check_that_never_ends_stops_one_change_and_no_other() {
 async fn a_damaged_object_stops_the_change_that_needs_it_and_no_other() {
     let gate = Gate::new();
     let house = House::open(gate.plan("true", "{prove: each}")).await;
-    let asked = ready(&house, CARS - 1).await;
+    let asked = ready(&house, CARS, CARS - 1).await;
     let project = house.project();
     let victim = queued(&house).remove(1);
     let commit = &victim.work.candidate.as_ref().unwrap().commit;
