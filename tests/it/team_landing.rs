@@ -95,6 +95,9 @@ async fn two_requests_that_change_the_same_line_both_land_and_each_is_told_of_th
         second.outcome.commit_sha.clone().unwrap()
     );
     assert_eq!((house.times(&second, "conflict"), second.work.conflict.is_none()), (1, true));
+    // What it costs to bring them together is charged to the later one.
+    let turns = |request: &Request| request.work.spent.turns;
+    assert!(turns(&second) > turns(&first));
     // The room is told what is so: it stands on the new head, with both versions to be brought together.
     let room: Vec<String> = house.messages(&evening).await.iter().map(words).collect();
     let told = |part: &str| room.iter().filter(|it| it.contains(part)).count();
