@@ -113,6 +113,18 @@ impl BlockCode {
         }
     }
 
+    /// Whether two versions have to be brought together, and a person is asked how.
+    #[must_use]
+    pub const fn is_about_a_conflict(self) -> bool {
+        matches!(
+            self,
+            Self::RebaseConflict
+                | Self::UnsolvedConflict
+                | Self::BeyondConflict
+                | Self::SolutionSentBack
+        )
+    }
+
     /// Whether a counter that bounds a loop is used up: the same step again gives nothing back.
     #[must_use]
     pub const fn is_a_spent_loop(self) -> bool {

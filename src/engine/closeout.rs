@@ -27,7 +27,8 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
     let payload = json!({ "commit": candidate.commit, "paths": candidate.paths });
     turn.record(id, EventKind::Candidate, "runtime", &candidate.subject, payload);
     let Some(request) = turn.edit(id) else { return };
-    if request.work.candidate.as_ref().is_none_or(|old| old.commit != candidate.commit) {
+    let is_new = request.work.candidate.as_ref().is_none_or(|old| old.commit != candidate.commit);
+    if is_new {
         request.work.accepted.clear();
         request.work.unjudged.clear();
     }
@@ -39,7 +40,7 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
             }
         }
         conflict.solved = true;
-        request.work.spent.solutions += 1;
+        request.work.spent.solutions += u32::from(is_new);
         if conflict.answered {
             request.work.conflict = None;
         }

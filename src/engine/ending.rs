@@ -25,7 +25,10 @@ pub(super) fn block(
 ) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
-    let conflict = request.work.conflict.as_ref();
+    // A person who decides about a conflict sees it.
+    let conflict = request.work.conflict.as_ref().filter(|conflict| {
+        code.is_about_a_conflict() || code == BlockCode::RoleBlocked && !conflict.solved
+    });
     let detail = &conflict.map_or_else(|| detail.to_owned(), |it| it.with_place(detail));
     request.status = RequestStatus::Blocked;
     request.route.next_role = None;

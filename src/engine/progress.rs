@@ -33,8 +33,17 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
                 return;
             }
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
-            if solution_is_back(turn, id, &why) {
+            let is_sent_back =
+                from.as_ref().is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land);
+            if is_sent_back && solution_is_back(turn, id, &why) {
                 return;
+            }
+            // What is planned anew is no mending of the solution.
+            let plans = turn.step(id).is_some_and(|it| it.kind == StepKind::Plan);
+            if let Some(request) = turn.edit(id).filter(|_| plans)
+                && request.work.conflict.as_ref().is_some_and(|it| it.solved)
+            {
+                request.work.conflict = None;
             }
             // Whoever only read has left the worktree at its commit.
             let is_committed = from.is_some_and(|it| it.kind.judges())

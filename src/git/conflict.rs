@@ -163,17 +163,24 @@ pub fn unsolved(project: &Project, conflict: &Conflict, tree: TreeId) -> Result<
     Ok(found)
 }
 
-/// Those of the paths that a commit changes which neither side of the conflict changed. None where somebody asked for more
-/// since.
+/// Those of the paths that a commit on `base` changes which neither side of the conflict changed. None where somebody asked
+/// for more since. The branch may have gone on, and what it did since then counts to its side; `solution` is what the
+/// candidate before changes, where there is one.
 pub fn beyond(
     project: &Project,
     conflict: &Conflict,
-    changed: &[ChangedPath],
+    (base, changed): (CommitId, &[ChangedPath]),
+    solution: &[ChangedPath],
 ) -> Result<Vec<String>> {
     if conflict.answered {
         return Ok(Vec::new());
     }
-    let known = changed_by_either(&project.repository()?, conflict)?;
+    let repository = project.repository()?;
+    let mut known = changed_by_either(&repository, conflict)?;
+    let head = repository.find_commit(conflict.head.parse::<CommitId>()?.0)?.tree()?;
+    let base = repository.find_commit(base.0)?.tree()?;
+    let since = content::changes(&repository, &head, &base)?;
+    known.extend(since.into_iter().chain(solution.iter().cloned()).map(|it| it.path));
     let changed = changed.iter().map(|it| &it.path);
     Ok(changed.filter(|path| !known.contains(*path)).cloned().collect())
 }

@@ -181,6 +181,12 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
             Some(head) => MergeOutcome::BranchMoved { head },
         });
     };
+    let in_progress = || GitError::OperationInProgress { path: checkout.root.clone() };
+    let is_clean = checkout.state == RepositoryState::Clean;
+    if !is_clean && current(&repository, plan)? == plan.old {
+        // Seen without the lock, in which a command of theirs would not run.
+        return Err(in_progress());
+    }
     let _lock = IndexLock::take(&checkout.git_dir)?;
     let at = current(&repository, plan)?;
     if at != plan.old && at != plan.new {
@@ -191,8 +197,8 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
             MergeOutcome::BranchMoved { head: at }
         });
     }
-    if at == plan.old && checkout.state != RepositoryState::Clean {
-        return Err(GitError::OperationInProgress { path: checkout.root });
+    if at == plan.old && !is_clean {
+        return Err(in_progress());
     }
     let old = repository.find_commit(plan.old.0)?.tree()?;
     let new = repository.find_commit(plan.new.0)?.tree()?;
@@ -267,6 +273,15 @@ fn find_checkout(
     }
     for found in candidates {
         let named = checked_out_branch(&found)?.map(|name| format!("refs/heads/{name}"));
+        let rebased = ["rebase-merge/head-name", "rebase-apply/head-name"]
+            .map(|name| files::read_text_if_present(&found.path().join(name)));
+        for name in rebased.into_iter().flatten().flatten() {
+            // While it goes on, nothing is checked out there, and its end moves the branch.
+            if name.trim() == branch {
+                let path = found.workdir().unwrap_or(found.path()).to_owned();
+                return Err(GitError::OperationInProgress { path });
+            }
+        }
         if let (Some(root), true) = (found.workdir(), named.as_deref() == Some(branch)) {
             return Ok(Some(Checkout {
                 git_dir: files::canonicalize(found.path())?,

@@ -124,11 +124,21 @@ async fn carried_out(
         // What an action did before it met that is not known.
         let is_repeatable = !matches!(effect.kind, EffectKind::Action { .. });
         let request = effect.kind.request_id();
-        if !is_repeatable
-            || !(for_git.was_for_git(team, request, &trouble, stop).await
-                || waiting.was_for_room(team, request, &trouble, stop).await)
-        {
+        if busy_git::is_withdrawn(team, &effect.kind, &trouble) {
+            let project = team.project.clone();
+            let head = tasks::blocking(move || project.head()).await??;
+            // Whoever is left is composed anew.
+            return Ok(EffectOutcome::BranchMoved { head: head.to_string() });
+        }
+        let waited = is_repeatable
+            && (for_git.was_for_git(team, &effect.kind, &trouble, stop).await
+                || waiting.was_for_room(team, request, &trouble, stop).await);
+        if !waited {
             return Err(trouble);
+        }
+        if team.closing.is_cancelled() {
+            // It stays begun, and the next start goes on with it.
+            return Err(EffectError::Unwanted);
         }
         // With what the try before has noted.
         let now = team.hub.read(|state| state.effects.get(&effect.effect_id).cloned());
@@ -267,10 +277,14 @@ async fn commit(
             };
             if let Some(conflict) = conflict {
                 let (project, tree) = (team.project.clone(), plan.tree);
-                let paths = plan.paths.clone();
+                let (base, paths) = (plan.base, plan.paths.clone());
+                let solution = request.work.candidate.map(|it| it.paths).unwrap_or_default();
                 let look = move || -> Result<_, GitError> {
                     let unsolved = git::conflict::unsolved(&project, &conflict, tree)?;
-                    Ok((unsolved, git::conflict::beyond(&project, &conflict, &paths)?))
+                    Ok((
+                        unsolved,
+                        git::conflict::beyond(&project, &conflict, (base, &paths), &solution)?,
+                    ))
                 };
                 let (unsolved, beyond) = tasks::blocking(look).await??;
                 if !unsolved.is_empty() {

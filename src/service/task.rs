@@ -403,7 +403,8 @@ fn conflict(
     request: &Request,
     role: Role,
 ) -> Result<Option<ConflictBrief>, TaskError> {
-    let is_told = |it: &&Conflict| !it.solved || role == Role::ConflictResolver;
+    let builds = matches!(role, Role::Developer | Role::ConflictResolver);
+    let is_told = |it: &&Conflict| !it.solved || builds;
     let Some(conflict) = request.work.conflict.as_ref().filter(is_told) else { return Ok(None) };
     let sides = git::conflict::sides(&team.project, conflict, DIFF_LINES)?;
     let mut others = Vec::new();

@@ -220,6 +220,11 @@ fn a_running_git_command_and_an_open_merge_are_waited_for() {
     let error = apply_merge(&repo.project(), &plan).unwrap_err();
     assert!(matches!(error, GitError::OperationInProgress { .. }), "{error}");
     std::fs::remove_file(repo.path.join(".git/MERGE_HEAD")).unwrap();
+    // In a rebase nothing is checked out, and its end moves the branch.
+    repo.git(&["-c", "sequence.editor=sed -i 1ibreak", "rebase", "-qi", "--root"]);
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::OperationInProgress { .. }), "{error}");
+    repo.git(&["rebase", "--abort"]);
     assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
 }
 

@@ -234,6 +234,38 @@ fn git(house: &House, args: &[&str]) {
     crate::git_repo::git_in(&house.project(), args);
 }
 
+async fn is_told_to_wait(house: &House, asked: &str) {
+    house.request(asked, "it is to land", |request| request.work.landing_since.is_some()).await;
+    house
+        .until("the room says what it waits for", async |house: &House| {
+            let room = house.messages(asked).await;
+            let is_told =
+                |it: &Value| words(it).contains("goes on by itself when that is finished");
+            room.iter().any(is_told).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_persons_merge_waits_through_a_restart_and_can_be_withdrawn() {
+    let mut house = House::open(Plan::default()).await;
+    git(&house, &["switch", "-qc", "other"]);
+    git(&house, &["commit", "-qm", "Theirs", "--allow-empty"]);
+    git(&house, &["switch", "-q", "main"]);
+    git(&house, &["merge", "-q", "--no-commit", "--no-ff", "other"]);
+    let asked = house.ask(EVENING).await;
+    is_told_to_wait(&house, &asked).await;
+    house.stop().await;
+    house.start();
+    let landing = house.request(&asked, "it waits", |it| it.status == RequestStatus::Delegated);
+    let id = landing.await.request_id;
+    house.ask(&format!("cancel {id}")).await;
+    house.becomes(&asked, RequestStatus::Cancelled).await;
+    git(&house, &["merge", "--abort"]);
+    assert_eq!(house.on_branch("greet.sh"), "echo hello\n");
+    house.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_persons_git_command_is_waited_for_and_nobody_has_to_press_anything() {
     let house = House::open(Plan::script(WAITS)).await;
@@ -247,14 +279,7 @@ async fn a_persons_git_command_is_waited_for_and_nobody_has_to_press_anything() 
     // In the middle of a merge of their own.
     git(&house, &["merge", "-q", "--no-commit", "--no-ff", "other"]);
     lets_it_go_on(&house, &asked).await;
-    house
-        .until("the room says what it waits for", async |house: &House| {
-            let room = house.messages(&asked).await;
-            let is_told =
-                |it: &Value| words(it).contains("goes on by itself when that is finished");
-            room.iter().any(is_told).then_some(())
-        })
-        .await;
+    is_told_to_wait(&house, &asked).await;
     git(&house, &["commit", "-qm", "Merged by hand"]);
     house.becomes(&asked, RequestStatus::Committed).await;
     // In the middle of a command.

@@ -190,12 +190,12 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
 
 /// A todo with what its request has changed so far, held beside what its item declares.
 fn with_paths(turn: &Turn<'_>, todo: Todo, request: &Request) -> Todo {
-    let Some(candidate) = &request.work.candidate else { return todo };
-    let artifacts = candidate.paths.iter().map(|changed| changed.path.clone()).collect();
-    let Some(item) = todo.backlog_id.as_ref().and_then(|id| turn.item(id)) else {
-        return Todo { artifacts, ..todo };
-    };
-    let (undeclared_paths, untouched_paths) = guards::beside_declared(item, &artifacts);
+    let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
+    let artifacts: Vec<String> = paths.map(|changed| changed.path.clone()).collect();
+    let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
+    let item = item.filter(|_| request.work.candidate.is_some());
+    let (undeclared_paths, untouched_paths) =
+        item.map(|item| guards::beside_declared(item, &artifacts)).unwrap_or_default();
     Todo { undeclared_paths, untouched_paths, artifacts, ..todo }
 }
 

@@ -149,7 +149,14 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         let names: Vec<&str> = cycle.iter().map(BacklogId::as_str).collect();
         return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
     }
-    for item in too_early(turn, &sprint, &planned) {
+    let early = too_early(turn, &sprint, &planned);
+    let titles: Vec<&str> =
+        early.iter().filter_map(|id| planned.get(id)).map(|it| it.title.as_str()).collect();
+    let left_out = format!(
+        "left out, since what they depend on is open and no todo of the sprint: {}",
+        titles.join(", ")
+    );
+    for item in early.clone() {
         planned.remove(&item);
         if turn.item(&item).is_some_and(|it| it.status == BacklogStatus::Selected) {
             turn.edit_item(&item, |it| {
@@ -176,6 +183,13 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         sprint.work.selected_backlog_ids = kept;
         sprint.work.todos = todos;
     }
+    if early.is_empty() {
+        return Vec::new();
+    }
+    if turn.sprint(id).is_some_and(|sprint| sprint.work.todos.is_empty()) {
+        return vec![left_out];
+    }
+    turn.sprint_event(id, SprintEventKind::PlanningSyncWarning, &left_out, Value::Null);
     Vec::new()
 }
 

@@ -43,7 +43,10 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
     let records = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
-        TodoRecords::of(item, todo.request_id.as_ref().and_then(|id| turn.request(id)))
+        let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+        // One that is opened just now counts from the next decision on.
+        let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
+        TodoRecords::of(item, gate.map(|it| &**it))
     };
     let waits = todos::waits(&sprint.work.todos, slots(turn.policy, sprint), records);
     let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);

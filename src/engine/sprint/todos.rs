@@ -1,8 +1,8 @@
 //! The order of a sprint's todos, and what each waits for (`spec/teams.md` 4.4, 9.5).
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::TodoId;
-use crate::domain::request::Request;
 use crate::domain::sprint::{Todo, TodoStatus};
 use crate::domain::work_span::WorkSpan;
 use crate::engine::plan::graph::Graph;
@@ -142,16 +142,16 @@ pub enum TodoWait {
 pub struct TodoRecords {
     /// The paths that its item declares.
     pub paths: Vec<String>,
-    /// Whether its request waits for a person.
+    /// Whether its request waits for a person to decide about its work; a budget stops the others as well.
     pub asks: bool,
 }
 
 impl TodoRecords {
-    /// Those of its item and its request.
-    pub fn of(item: Option<&BacklogItem>, request: Option<&Request>) -> Self {
+    /// Those of its item and the gate of its request.
+    pub fn of(item: Option<&BacklogItem>, gate: Option<&Gate>) -> Self {
         TodoRecords {
             paths: item.map(|item| item.allowed_paths.clone()).unwrap_or_default(),
-            asks: request.is_some_and(|request| request.work.gate_id.is_some()),
+            asks: gate.is_some_and(|gate| gate.kind != GateKind::Budget),
         }
     }
 }

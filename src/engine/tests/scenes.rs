@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::world::{GENERAL, Move, OWNER, Todo, World, crash, evidence, good, policy, result};
+use super::world::{
+    GENERAL, Move, OWNER, Todo, World, candidate, crash, evidence, good, policy, result,
+};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
@@ -400,7 +402,7 @@ fn marks_that_stay_in_the_files_are_a_failed_attempt() {
 fn a_solution_that_is_red_is_mended_by_whoever_solved_it_and_then_a_person_decides() {
     let mut world = World::new(policy());
     let id = world.message("do it");
-    let (mut moved, mut red) = (true, 0);
+    let (mut moved, mut red, mut commits) = (true, 0, 0);
     let mut builders = Vec::new();
     while let Some(todo) = world.todo().first().cloned() {
         if let Todo::Run(envelope) = &todo {
@@ -417,6 +419,10 @@ fn a_solution_that_is_red_is_mended_by_whoever_solved_it_and_then_a_person_decid
                 EffectOutcome::BranchMoved { head: "h1".to_owned() }
             }
             EffectKind::Rebase { .. } => EffectOutcome::Conflict(conflict()),
+            EffectKind::Commit { .. } => {
+                commits += 1;
+                EffectOutcome::Committed(candidate(&format!("c{commits}")))
+            }
             EffectKind::Checks { commit, .. } if !moved && red < 2 => {
                 red += 1;
                 EffectOutcome::Checked(evidence(commit, CheckVerdict::Failed))

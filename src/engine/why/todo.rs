@@ -139,7 +139,8 @@ impl<'s> TodoWaits<'s> {
         let records = |todo: &Todo| {
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
             let request = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
-            TodoRecords::of(item.map(|it| &**it), request.map(|it| &**it))
+            let gate = request.and_then(|it| state.gates.get(it.work.gate_id.as_ref()?));
+            TodoRecords::of(item.map(|it| &**it), gate.map(|it| &**it))
         };
         let todos = &sprint.work.todos;
         let waits = todos::waits(todos, slots_of(policy, sprint), records).into_iter();
