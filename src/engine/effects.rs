@@ -152,6 +152,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
                 | EffectKind::Discover { .. }
                 | EffectKind::Release { .. } => BlockCode::CommitFailed,
             };
+            // What else was to land of a sprint that is to end waits for a person as well, and is not taken back.
+            let others = effect.kind.lands().into_iter().map(|car| car.request_id);
+            for id in others.filter(|id| *id != request_id) {
+                if is_open(turn, &id) && is_of_ending_sprint(turn, &id) {
+                    ending::block(turn, &id, code, &message, Vec::new());
+                }
+            }
             ending::block(turn, &request_id, code, &message, Vec::new());
         }
         EffectOutcome::Released
@@ -163,6 +170,12 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         | EffectOutcome::Discovered { .. } => {}
     }
     Answer::Accepted
+}
+
+/// Whether a request belongs to a sprint that somebody wants to end.
+fn is_of_ending_sprint(turn: &Turn<'_>, id: &RequestId) -> bool {
+    let sprint = turn.request(id).and_then(|request| turn.sprint(request.sprint_id.as_ref()?));
+    sprint.is_some_and(|it| it.closing.wrap_up.is_some() && !it.status.is_terminal())
 }
 
 /// The changes that a merge brings to the branch before its last one.

@@ -20,6 +20,11 @@ pub(super) struct IndexLock {
 }
 
 impl IndexLock {
+    /// Whether one of ours stands, by somebody at work or by a crash.
+    pub(super) fn is_left(git_dir: &Path) -> bool {
+        files::symlink_metadata(&git_dir.join("teams.lock")).is_ok()
+    }
+
     /// Takes the lock of the checkout whose git folder is `git_dir`.
     pub(super) fn take(git_dir: &Path) -> Result<Self> {
         let own = git_dir.join("teams.lock");

@@ -183,7 +183,10 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     };
     let in_progress = || GitError::OperationInProgress { path: checkout.root.clone() };
     let is_clean = checkout.state == RepositoryState::Clean;
-    if !is_clean && current(&repository, plan)? == plan.old {
+    if !is_clean
+        && !IndexLock::is_left(&checkout.git_dir)
+        && current(&repository, plan)? == plan.old
+    {
         // Seen without the lock, in which a command of theirs would not run.
         return Err(in_progress());
     }

@@ -11,6 +11,7 @@ use super::effect_error::EffectError;
 use super::team::Team;
 use crate::domain::effect::EffectKind;
 use crate::domain::event::Event;
+use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::git::GitError;
@@ -45,12 +46,7 @@ impl Waiting {
         }
         let since = *self.since.get_or_insert_with(Instant::now);
         let is_due = !is_lock || since.elapsed() >= PATIENCE;
-        // A sprint that is to end does not wait; people let the commit through later.
-        let ends = |state: &State| {
-            let mut sprints = landing(state, effect).filter_map(|it| it.sprint_id.as_ref());
-            sprints.any(|id| state.sprints.get(id).is_some_and(|it| it.closing.wrap_up.is_some()))
-        };
-        if is_due && team.hub.read(ends) {
+        if is_due && of_ending_sprint(team, effect).is_some() {
             return false;
         }
         if let (false, true, Some(request_id)) =
@@ -76,6 +72,27 @@ pub(super) fn is_withdrawn(team: &Team, effect: &EffectKind, trouble: &EffectErr
             let withdrawn = |it: &Request| it.outcome.withdrawn_by.is_some();
             landing(state, effect).any(withdrawn)
         })
+}
+
+/// A change on its way to the branch whose sprint is to end, and does not wait: people let it through later.
+fn of_ending_sprint(team: &Team, effect: &EffectKind) -> Option<RequestId> {
+    team.hub.read(|state| {
+        let ends = |it: &Request| {
+            let sprint = it.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
+            sprint.is_some_and(|it| it.closing.wrap_up.is_some() && !it.status.is_terminal())
+        };
+        landing(state, effect).find(|it| ends(it)).map(|it| it.request_id.clone())
+    })
+}
+
+/// Whose change it is that did not wait for a git command.
+pub(super) fn gave_up(
+    team: &Team,
+    effect: &EffectKind,
+    trouble: &EffectError,
+) -> Option<RequestId> {
+    let EffectError::Git(trouble) = trouble else { return None };
+    in_the_way(trouble).and_then(|_| of_ending_sprint(team, effect))
 }
 
 /// The requests whose changes an effect brings to the branch.

@@ -123,6 +123,10 @@ async fn carried_out(
         };
         // What an action did before it met that is not known.
         let is_repeatable = !matches!(effect.kind, EffectKind::Action { .. });
+        if is_repeatable && team.closing.is_cancelled() {
+            // It stays begun, and the next start goes on with it.
+            return Err(EffectError::Unwanted);
+        }
         let request = effect.kind.request_id();
         if busy_git::is_withdrawn(team, &effect.kind, &trouble) {
             let project = team.project.clone();
@@ -134,10 +138,13 @@ async fn carried_out(
             && (for_git.was_for_git(team, &effect.kind, &trouble, stop).await
                 || waiting.was_for_room(team, request, &trouble, stop).await);
         if !waited {
-            return Err(trouble);
+            let Some(whose) = busy_git::gave_up(team, &effect.kind, &trouble) else {
+                return Err(trouble);
+            };
+            let message = redact(&trouble.to_string()).into_owned();
+            return Ok(EffectOutcome::Failed { message, request_id: Some(whose) });
         }
         if team.closing.is_cancelled() {
-            // It stays begun, and the next start goes on with it.
             return Err(EffectError::Unwanted);
         }
         // With what the try before has noted.

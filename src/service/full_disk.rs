@@ -29,7 +29,7 @@ impl Waiting {
         trouble: &(dyn Error + Send + Sync + 'static),
         stop: &CancellationToken,
     ) -> bool {
-        if team.closing.is_cancelled() {
+        if team.closing.is_cancelled() || stop.is_cancelled() {
             return false;
         }
         let Some(path) = full_path(trouble, || fullest(team)) else { return false };

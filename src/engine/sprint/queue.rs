@@ -10,7 +10,7 @@ use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
 use crate::domain::request::RequestStatus;
-use crate::domain::sprint::{Sprint, SprintEventKind, Todo, TodoStatus};
+use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::plan::graph;
 use crate::engine::turn::Turn;
 
@@ -186,7 +186,8 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
     if early.is_empty() {
         return Vec::new();
     }
-    if turn.sprint(id).is_some_and(|sprint| sprint.work.todos.is_empty()) {
+    let is_over = |sprint: &Sprint| sprint.work.todos.iter().all(|it| it.status.is_terminal());
+    if turn.sprint(id).is_some_and(|it| it.phase == Phase::Initial && is_over(it)) {
         return vec![left_out];
     }
     turn.sprint_event(id, SprintEventKind::PlanningSyncWarning, &left_out, Value::Null);
