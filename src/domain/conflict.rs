@@ -35,6 +35,7 @@ impl Conflict {
     /// A text for a person who has to decide, with the place where the two do not fit together.
     #[must_use]
     pub fn with_place(&self, text: &str) -> String {
+        // A card that is shown again has it already.
         if text.contains(&self.excerpt) {
             return text.to_owned();
         }

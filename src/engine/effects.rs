@@ -172,10 +172,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     Answer::Accepted
 }
 
-/// Whether a request belongs to a sprint that somebody wants to end.
+/// Whether a request belongs to a sprint that is to end.
 fn is_of_ending_sprint(turn: &Turn<'_>, id: &RequestId) -> bool {
     let sprint = turn.request(id).and_then(|request| turn.sprint(request.sprint_id.as_ref()?));
-    sprint.is_some_and(|it| it.closing.wrap_up.is_some() && !it.status.is_terminal())
+    sprint.is_some_and(|it| it.is_to_end())
 }
 
 /// The changes that a merge brings to the branch before its last one.

@@ -79,7 +79,7 @@ fn of_ending_sprint(team: &Team, effect: &EffectKind) -> Option<RequestId> {
     team.hub.read(|state| {
         let ends = |it: &Request| {
             let sprint = it.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
-            sprint.is_some_and(|it| it.closing.wrap_up.is_some() && !it.status.is_terminal())
+            sprint.is_some_and(|it| it.is_to_end())
         };
         landing(state, effect).find(|it| ends(it)).map(|it| it.request_id.clone())
     })

@@ -391,6 +391,7 @@ async fn a_train_lands_once_however_often_the_team_is_killed_and_the_power_fails
             let is_red = rule == RED && number == 2;
             assert_eq!(code, is_red.then_some("checks_failing"), "{request:#?}");
             if !is_red {
+                assert_eq!(request.status, RequestStatus::Committed);
                 let note = format!("note {number}\n");
                 assert_eq!(house.on_branch(&format!("note{number}.md")), note);
                 landed += 1;

@@ -100,6 +100,12 @@ pub struct Sprint {
 }
 
 impl Sprint {
+    /// Whether somebody wants it to end, or its day is over, and it has not ended yet.
+    #[must_use]
+    pub const fn is_to_end(&self) -> bool {
+        self.closing.wrap_up.is_some() && !self.status.is_terminal()
+    }
+
     /// A sprint that is about to begin. Name, folder and times are set by who begins it.
     #[must_use]
     pub fn new(id: SprintId, trigger: Trigger, kickoff: Kickoff, language: Language) -> Self {

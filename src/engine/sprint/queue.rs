@@ -156,14 +156,14 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         "left out, since what they depend on is open and no todo of the sprint: {}",
         titles.join(", ")
     );
-    for item in early.clone() {
-        planned.remove(&item);
-        if turn.item(&item).is_some_and(|it| it.status == BacklogStatus::Selected) {
-            turn.edit_item(&item, |it| {
+    for item in &early {
+        planned.remove(item);
+        if turn.item(item).is_some_and(|it| it.status == BacklogStatus::Selected) {
+            turn.edit_item(item, |it| {
                 it.status = BacklogStatus::Pending;
                 it.selected_in_sprint_id = None;
             });
-            release_todo(turn, &item);
+            release_todo(turn, item);
         }
     }
     let Some(sprint) = turn.sprint(id).cloned() else { return Vec::new() };
@@ -209,10 +209,8 @@ fn too_early(
         todos.iter().any(is_its)
     };
     let has_begun = |id: &BacklogId| {
-        let begun = todos.iter().filter(|todo| todo.status != TodoStatus::Queued);
-        begun
-            .into_iter()
-            .any(|todo| !todo.status.is_terminal() && todo.backlog_id.as_ref() == Some(id))
+        let is_open = |todo: &Todo| todo.status != TodoStatus::Queued && !todo.status.is_terminal();
+        todos.iter().any(|todo| is_open(todo) && todo.backlog_id.as_ref() == Some(id))
     };
     let mut left_out = BTreeSet::new();
     loop {
