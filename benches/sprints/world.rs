@@ -63,7 +63,7 @@ pub(crate) fn policy() -> Policy {
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),
-        agent: "rehearsal".to_owned(),
+        agents: Default::default(),
         branch: "main".to_owned(),
         serves: Role::ALL.into(),
         relay_debug: false,
@@ -71,6 +71,7 @@ pub(crate) fn policy() -> Policy {
         limits: Limits::default(),
         budgets: teams::domain::budget::Budgets::default(),
         prices: teams::domain::budget::PriceTable::default(),
+        planning: Default::default(),
         lifecycle: std::sync::Arc::clone(teams::domain::lifecycle::Lifecycle::built_in()),
         routes: std::sync::Arc::clone(teams::domain::routes::Routes::built_in()),
         sprint: SprintPolicy {

@@ -12,6 +12,7 @@ use crate::domain::routes::Lane;
 use crate::platform::{bind, heap, inside, layers, panics, spawn, supervise};
 use crate::rehearsal;
 
+mod answer;
 mod approve;
 mod ask;
 mod backlog;
@@ -87,6 +88,8 @@ enum Command {
     #[command(subcommand)]
     Request(command::Request),
     Approve(approve::Args),
+    /// Answer what the planner asks before anything is built
+    Answer(answer::Args),
     Verify(verify::Args),
     Revise(command::Revise),
     Models,
@@ -197,6 +200,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Route(args) => route::run(&cli.global, &args),
         Command::Request(args) => command::request(&cli.global, &args),
         Command::Approve(args) => approve::run(&cli.global, &args),
+        Command::Answer(args) => answer::run(&cli.global, &args),
         Command::Verify(args) => verify::run(&cli.global, &args),
         Command::Revise(args) => command::revise(&cli.global, &args),
         Command::Lifecycle(command) => lifecycle::run(&cli.global, &command),

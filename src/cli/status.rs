@@ -148,7 +148,7 @@ fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result
     let policy = workspace.map(|it| it.policy(Role::ALL.into(), false)).transpose()?;
     match &policy {
         Some(policy) => {
-            let (project, agent) = (&policy.project, &policy.agent);
+            let (project, agent) = (&policy.project, policy.agent_names());
             say(format_args!("team: {running}   project: {project}   agents: {agent}"));
         }
         None => say(format_args!("team: {running}   its configuration cannot be read now")),

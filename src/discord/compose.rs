@@ -11,11 +11,13 @@ use crate::discord::rest::Upload;
 use crate::discord::split::{MAX_PARTS, MESSAGE_LIMIT, beginning, length, shorten, split};
 use crate::domain::ids::{MessageId, OutgoingId, UserId};
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Button, ButtonAct, Content, LaneMenu};
+use crate::domain::outgoing::{Button, ButtonAct, ChoiceMenu, Content, LaneMenu};
 use crate::domain::routes::Lane;
 
 /// Buttons in a row.
 const ROW: usize = 5;
+/// The longest text in a list of choices, in UTF-16 units.
+const MENU_TEXT: usize = 100;
 
 /// Units of a text that is too long to read here, before the file with all of it.
 const BEGINNING: usize = 1_400;
@@ -237,6 +239,8 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 | ButtonAct::Question
                 | ButtonAct::Answer
                 | ButtonAct::Lane
+                | ButtonAct::Choose
+                | ButtonAct::YouDecide
                 | ButtonAct::RequestChanges
                 | ButtonAct::Skip
                 | ButtonAct::Blocked => 2,
@@ -266,6 +270,23 @@ pub(crate) fn lane_menu(menu: &LaneMenu, catalog: &Catalog, language: Language) 
         "type": 3, "custom_id": id.custom_id(),
         "placeholder": catalog.label("button.lane", language),
         "options": lanes.map(option).collect::<Vec<_>>(),
+    });
+    json!({"type": 1, "components": [select]})
+}
+
+/// The row with the options of a question, and the one that leaves it to the planner.
+pub(crate) fn choice_menu(menu: &ChoiceMenu, catalog: &Catalog, language: Language) -> Value {
+    let id = Button { act: ButtonAct::Choose, subject: menu.subject.clone(), version: 0 };
+    let option = |(option, place): (&String, usize)| json!({ "label": shorten(option, MENU_TEXT), "value": place.to_string() });
+    let mut options: Vec<Value> = menu.options.iter().zip(1..).map(option).collect();
+    options.push(json!({
+        "label": catalog.label("button.you_decide", language),
+        "description": shorten(&menu.assumption, MENU_TEXT),
+        "value": "0",
+    }));
+    let select = json!({
+        "type": 3, "custom_id": id.custom_id(), "placeholder": shorten(&menu.label, MENU_TEXT),
+        "options": options,
     });
     json!({"type": 1, "components": [select]})
 }

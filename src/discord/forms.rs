@@ -54,6 +54,8 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             | ButtonAct::Cancel
             | ButtonAct::Retry
             | ButtonAct::Answer
+            | ButtonAct::YouDecide
+            | ButtonAct::Choose
             | ButtonAct::Lane => return None,
         };
         let label = |key: &str| catalog.label(key, Language::of_locale(locale));

@@ -23,6 +23,7 @@ use crate::domain::incoming::{Attachment, Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
+use crate::domain::plan_decision::{GivenAnswer, NumberedAnswer};
 use crate::domain::request::ReplyRoute;
 use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
@@ -120,11 +121,16 @@ pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
     // A list of choices with the id of a button is no button.
     let is_button = matches!(payload.data.kind, ComponentInteractionDataKind::Button);
     let via = if is_button { Ingress::Button } else { Ingress::Select };
-    let command = chosen_lane(&button, &payload.data.kind).unwrap_or(Command::Press {
-        button,
-        message_id: MessageId(payload.message.id.get()),
-        channel_id,
-    });
+    let message_id = MessageId(payload.message.id.get());
+    let chosen = if let ComponentInteractionDataKind::StringSelect { values } = &payload.data.kind {
+        values.first()
+    } else {
+        None
+    };
+    let command = chosen
+        .and_then(|chosen| chosen_lane(&button, chosen))
+        .or_else(|| chosen_answer(&button, chosen?, (channel_id, message_id)))
+        .unwrap_or(Command::Press { button, message_id, channel_id });
     Some(Commanded {
         actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id, via),
         channel_id,
@@ -134,14 +140,28 @@ pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
 }
 
 /// What was chosen in the list of lanes of a card.
-fn chosen_lane(button: &Button, kind: &ComponentInteractionDataKind) -> Option<Command> {
-    let ComponentInteractionDataKind::StringSelect { values } = kind else { return None };
+fn chosen_lane(button: &Button, chosen: &str) -> Option<Command> {
     if button.act != ButtonAct::Lane {
         return None;
     }
     let request_id = RequestId::parse(&button.subject).ok()?;
-    let lane = values.first()?.parse().ok()?;
+    let lane = chosen.parse().ok()?;
     Some(Command::Route { request_id, change: RouteChange::Lane(lane) })
+}
+
+/// What was chosen in the options of a question of the planner.
+fn chosen_answer(button: &Button, chosen: &str, card: (ChannelId, MessageId)) -> Option<Command> {
+    if button.act != ButtonAct::Choose {
+        return None;
+    }
+    let (request, number) = button.subject.rsplit_once('.')?;
+    let answer = match chosen.parse().ok()? {
+        0 => GivenAnswer::YouDecide,
+        place => GivenAnswer::Option(place),
+    };
+    let answers = vec![NumberedAnswer { number: number.parse().ok()?, answer }];
+    let request_id = RequestId::parse(request).ok()?;
+    Some(Command::AnswerQuestions { request_id, answers, rest: false, card: Some(card) })
 }
 
 /// The options of a command or of one of its subcommands.

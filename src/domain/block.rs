@@ -41,6 +41,8 @@ words! {
         UnknownStep = "unknown_step",
         /// The planner never listed its documents.
         PlannerContract = "planner_contract",
+        /// The planner asks what the request leaves open.
+        Questions = "questions",
         /// A person turned its plan down, or nobody decided about it in time.
         PlanRejected = "plan_rejected",
         /// The checks failed as often as they may.
@@ -103,6 +105,7 @@ impl BlockCode {
             | Self::CounterLimit
             | Self::UnknownStep
             | Self::PlannerContract
+            | Self::Questions
             | Self::PlanRejected
             | Self::ChecksFailing
             | Self::NoChange
@@ -148,6 +151,7 @@ impl BlockCode {
             | Self::RunBudget
             | Self::UnknownStep
             | Self::PlannerContract
+            | Self::Questions
             | Self::PlanRejected
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive

@@ -158,6 +158,18 @@ pub struct Spending {
     pub resting: BTreeMap<AgentKind, Timestamp>,
     /// Those of them that wait for a rate limit.
     pub rate_limited: BTreeSet<AgentKind>,
+    /// How many runs of an agent the plan of its model bears, where its server refused more.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub plan_limits: BTreeMap<AgentKind, PlanLimit>,
+}
+
+/// How many runs the plan of a model bears at the same time, as it showed when its server refused one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanLimit {
+    /// So many, one at least.
+    pub runs: usize,
+    /// When more are tried again.
+    pub until: Timestamp,
 }
 
 impl Spending {
@@ -172,6 +184,7 @@ impl Spending {
             sprint: self.sprint.clone(),
             resting: self.resting.clone(),
             rate_limited: self.rate_limited.clone(),
+            plan_limits: self.plan_limits.clone(),
             ..Self::default()
         }
     }

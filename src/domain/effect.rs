@@ -237,6 +237,18 @@ pub struct Effect {
     pub told: Option<u32>,
     /// When it was decided.
     pub planned_at: Timestamp,
+    /// What of a person's it was told to wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<GitObstacle>,
+}
+
+/// A person's git command that is in the way of an effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitObstacle {
+    /// The lock file, or the checkout in which a merge or rebase is under way.
+    pub path: String,
+    /// Whether it is a lock file.
+    pub is_lock: bool,
 }
 
 /// How the project stands when a sprint is closed (`spec/teams.md` 11.2).

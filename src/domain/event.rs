@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::actor::Actor;
-use crate::domain::effect::EffectOutcome;
+use crate::domain::effect::{EffectOutcome, GitObstacle};
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::{
     BootId, CallId, ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId,
@@ -131,10 +131,8 @@ pub enum Event {
     GitBusy {
         /// The request that waits for it.
         request_id: RequestId,
-        /// The lock file, or the checkout in which a merge or rebase is under way.
-        path: String,
-        /// Whether it is a lock file.
-        is_lock: bool,
+        /// What it waits for.
+        obstacle: GitObstacle,
     },
     /// The work on a request cannot go on before there is room on a disk; whoever does it tries again by itself.
     DiskFull {

@@ -10,6 +10,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Button;
 use crate::domain::plan::Plan;
+use crate::domain::plan_decision::NumberedAnswer;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
@@ -145,6 +146,18 @@ pub enum Command {
         content: String,
         /// Whether it may be done.
         yes: bool,
+    },
+    /// Answer what the planner asks.
+    AnswerQuestions {
+        /// The request.
+        request_id: RequestId,
+        /// Answers to some of the questions.
+        answers: Vec<NumberedAnswer>,
+        /// Whether the others are left to the planner.
+        rest: bool,
+        /// The card, where they were given there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        card: Option<(ChannelId, MessageId)>,
     },
     /// Judge a criterion that is left to people.
     Verify {

@@ -31,6 +31,7 @@ pub mod operation;
 pub mod origin;
 pub mod outgoing;
 pub mod plan;
+pub mod plan_decision;
 pub mod policy;
 pub mod preparation;
 pub mod record;

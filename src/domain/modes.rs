@@ -15,6 +15,17 @@ pub enum SprintMode {
     WallClock,
 }
 
+/// What becomes of what a request leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanningMode {
+    /// For features the planner asks.
+    #[default]
+    Ask,
+    /// What the planner assumes holds.
+    Assume,
+}
+
 /// Who starts sprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

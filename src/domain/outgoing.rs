@@ -123,6 +123,10 @@ words! {
         Cancel = "cancel",
         /// Try a blocked request again.
         Retry = "retry",
+        /// Leave the planner's questions to the planner.
+        YouDecide = "you_decide",
+        /// Answer a question of the planner: a list of choices.
+        Choose = "choose",
         /// Answer, and build nothing.
         Answer = "answer",
         /// Choose another lane: a list of choices.
@@ -171,6 +175,20 @@ pub struct LaneMenu {
     pub chosen: Lane,
 }
 
+/// The options of a question; its id on the wire is that of a button with [`ButtonAct::Choose`]. What is chosen is the
+/// place of the option, from 1, or 0 for what is assumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChoiceMenu {
+    /// The request and the number of the question: `20260324-1a2b3c4d.2`.
+    pub subject: String,
+    /// What it is called.
+    pub label: String,
+    /// What there is to choose from.
+    pub options: Vec<String>,
+    /// The one that is taken where it is left to the planner.
+    pub assumption: String,
+}
+
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
@@ -197,6 +215,9 @@ pub enum Act {
         /// A request whose room hangs on this message once it is posted.
         #[serde(default)]
         room_of: Option<RequestId>,
+        /// Lists to choose from, above the buttons.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        menus: Vec<ChoiceMenu>,
     },
     /// Create the status card of a request, or edit it in place.
     Card {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::budget::{Budgets, PriceTable};
-use crate::domain::config::{CutoffTime, Zone};
+use crate::domain::config::{AgentKind, CutoffTime, Zone};
 use crate::domain::gate::Stance;
 use crate::domain::guard::Guard;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
-use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
+use crate::domain::modes::{DiscoveryScope, PlanningMode, SprintMode, StartMode};
 use crate::domain::role::Role;
 use crate::domain::routes::{LaneChoice, Routes};
 
@@ -80,6 +80,9 @@ pub struct Limits {
     pub open_requests_per_person: usize,
     /// Further messages to one request: each run reads them all.
     pub followups: usize,
+    /// Whether fewer runs of an agent begin at the same time after its model's server refused some; not where a
+    /// person says how many.
+    pub follows_plan: bool,
 }
 
 impl Default for Limits {
@@ -94,6 +97,7 @@ impl Default for Limits {
             message_chars: 16_000,
             open_requests_per_person: 20,
             followups: 50,
+            follows_plan: true,
         }
     }
 }
@@ -356,8 +360,8 @@ pub struct Policy {
     pub proves_base: bool,
     /// The project's name, for people.
     pub project: String,
-    /// The agents in use, for people: `rehearsal`, `codex`.
-    pub agent: String,
+    /// The agent of each role.
+    pub agents: BTreeMap<Role, AgentKind>,
     /// The branch that finished work goes to.
     pub branch: String,
     /// The roles that this process serves.
@@ -372,6 +376,8 @@ pub struct Policy {
     pub budgets: Budgets,
     /// What models cost.
     pub prices: PriceTable,
+    /// Whether the planner asks.
+    pub planning: PlanningMode,
     /// What requests go by that begin now.
     pub lifecycle: Arc<Lifecycle>,
     /// Which of its steps a request takes.
@@ -380,4 +386,15 @@ pub struct Policy {
     pub train: TrainPolicy,
     /// Sprints (`spec/teams.md` 9).
     pub sprint: SprintPolicy,
+}
+
+impl Policy {
+    /// The agents in use, for people: `claude, codex`.
+    #[must_use]
+    pub fn agent_names(&self) -> String {
+        let roles = Role::PUBLIC.into_iter();
+        let kinds: BTreeSet<&str> =
+            roles.filter_map(|role| Some(self.agents.get(&role)?.as_str())).collect();
+        kinds.into_iter().collect::<Vec<_>>().join(", ")
+    }
 }

@@ -65,6 +65,8 @@ actions! {
     Shorten,
     /// Decide what waits for a person.
     Decide,
+    /// Answer what the planner asks.
+    Answer,
     /// Judge a criterion that is left to people.
     Verify,
     /// Begin, end or continue a sprint.
@@ -169,7 +171,7 @@ fn check(
 #[must_use]
 pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
     use Action::{
-        Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Lengthen, Look,
+        Answer, Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Lengthen, Look,
         RequestChanges, Retry, Revise, Say, Shorten, Verify,
     };
     match ingress {
@@ -180,9 +182,9 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         | Ingress::Webhook => &[Ask, Say, Look, Cancel, Retry, ControlSprint],
         Ingress::Edit | Ingress::Delete => &[Revise],
         Ingress::Reaction => &[],
-        Ingress::Select => &[Lengthen, Shorten],
+        Ingress::Select => &[Answer, Lengthen, Shorten],
         Ingress::Autocomplete => &[Look],
-        Ingress::Button => &[Cancel, Retry, Decide, Lengthen, Verify],
+        Ingress::Button => &[Answer, Cancel, Retry, Decide, Lengthen, Verify],
         Ingress::Modal => &[ControlSprint, Decide, Verify, RequestChanges],
         Ingress::Slash | Ingress::Operator => &[
             Ask,
@@ -193,6 +195,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
             Lengthen,
             Shorten,
             Decide,
+            Answer,
             Verify,
             RequestChanges,
             ControlSprint,
@@ -206,7 +209,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
 /// The right that an action takes; what one asked for oneself takes less.
 const fn right_for(action: Action, own: bool) -> Right {
     match action {
-        Action::Ask | Action::Say | Action::Revise | Action::Look => Right::Ask,
+        Action::Ask | Action::Say | Action::Answer | Action::Revise | Action::Look => Right::Ask,
         Action::Cancel | Action::Retry | Action::Lengthen | Action::RequestChanges if own => {
             Right::Ask
         }

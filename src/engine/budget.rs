@@ -6,12 +6,15 @@ use sha2::{Digest, Sha256};
 
 use super::say;
 use super::turn::Turn;
-use crate::domain::budget::{Allowance, Purse, Scope};
+use crate::domain::budget::{Allowance, PlanLimit, Purse, Scope};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
+use crate::domain::policy::Policy;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
+use crate::domain::run::Run;
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 
@@ -204,6 +207,34 @@ pub(super) fn rests_until(turn: &Turn<'_>, agent: AgentKind) -> Option<Timestamp
 /// Whether that is because its model's server asks to wait, rather than because its plan is used up.
 pub(super) fn is_rate_limited(turn: &Turn<'_>, agent: AgentKind) -> bool {
     turn.before().spending.rate_limited.contains(&agent)
+}
+
+/// Seconds for which fewer runs of an agent begin after its model's server refused one.
+const PLAN_SECONDS: u64 = 3_600;
+
+/// The server of a run's model refused it: one run of its agent less at the same time, for a while.
+pub(super) fn refused_by_model(turn: &mut Turn<'_>, run: &Run) {
+    let runs = turn.before().runs.values().filter(|it| it.agent == run.agent).count();
+    let now = turn.now;
+    let spending = turn.edit_spending();
+    spending.plan_limits.retain(|_, limit| limit.until > now);
+    let limit =
+        PlanLimit { runs: runs.saturating_sub(1).max(1), until: now.plus_seconds(PLAN_SECONDS) };
+    spending.plan_limits.insert(run.agent, limit);
+}
+
+/// What the plan of the agent's model bears, where that many of its runs are at work: no other begins.
+#[must_use]
+pub fn plan_is_full(
+    state: &State,
+    policy: &Policy,
+    agent: AgentKind,
+    now: Timestamp,
+) -> Option<PlanLimit> {
+    let limit = state.spending.plan_limits.get(&agent)?;
+    let runs = state.runs.values().filter(|run| run.agent == agent).count();
+    let counts = policy.limits.follows_plan && limit.until > now;
+    (counts && runs >= limit.runs).then_some(*limit)
 }
 
 /// Nobody begins with an agent until then.

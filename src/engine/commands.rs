@@ -10,7 +10,7 @@ use super::plan::import;
 use super::request_changes::request_changes;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
-use super::{followup, intake, outbox, routes, say, sprint, verify};
+use super::{followup, intake, outbox, question_answers, routes, say, sprint, verify};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Command, RouteChange};
@@ -68,6 +68,9 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                 return Answer::Refused(plain(language, "too_long", json!({ "limit": limit })));
             }
             ask(turn, &granted, &text, channel_id, language, lane)
+        }
+        Command::AnswerQuestions { request_id, answers, rest, card } => {
+            question_answers::answer(turn, actor, &request_id, (&answers, rest), card)
         }
         Command::Verify { criterion, verdict, words } => {
             verify::answer(turn, actor, &criterion, (verdict, &words), None)
@@ -164,7 +167,13 @@ fn press(
             verify_by_card(turn, actor, button, ManualVerdict::Blocked, (channel, message))
         }
         // A list of choices comes as what was chosen.
-        ButtonAct::Lane => Answer::Ignored("nothing was chosen"),
+        ButtonAct::Lane | ButtonAct::Choose => Answer::Ignored("nothing was chosen"),
+        ButtonAct::YouDecide => match RequestId::parse(&button.subject) {
+            Ok(id) => {
+                question_answers::answer(turn, actor, &id, (&[], true), Some((channel, message)))
+            }
+            Err(_) => Answer::Ignored("not a request"),
+        },
         ButtonAct::Answer => match RequestId::parse(&button.subject) {
             Ok(id) => routes::change(turn, actor, &id, RouteChange::Lane(Lane::Answer)),
             Err(_) => Answer::Ignored("not a request"),

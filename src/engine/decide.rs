@@ -79,9 +79,8 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
             let values = json!({ "path": path });
             effects::waits(&mut turn, &request_id, "room.disk_full", values)
         }
-        Event::GitBusy { request_id, path, is_lock } => {
-            let values = json!({ "path": path, "is_lock": is_lock });
-            effects::waits(&mut turn, &request_id, "room.git_busy", values)
+        Event::GitBusy { request_id, obstacle } => {
+            effects::waits_for_git(&mut turn, &request_id, &obstacle)
         }
         Event::EffectFinished { effect_id, outcome } => {
             effects::finished(&mut turn, &effect_id, *outcome)

@@ -7,7 +7,9 @@ use super::ending::outlives;
 use super::turn::Turn;
 use super::{base, closeout, ending, gates, handoff, say, sprint};
 use crate::domain::block::BlockCode;
-use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, LandingNotes};
+use crate::domain::effect::{
+    Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, LandingNotes,
+};
 use crate::domain::evidence::BaseStanding;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
@@ -32,7 +34,8 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
         return Answer::Ignored("the request has ended");
     }
     let state = EffectState::Started { at: turn.now, pre_state };
-    turn.save(Effect { state, attempts: effect.attempts + 1, ..Effect::clone(&effect) });
+    let attempts = effect.attempts + 1;
+    turn.save(Effect { state, attempts, waits_for: None, ..Effect::clone(&effect) });
     Answer::Accepted
 }
 
@@ -43,6 +46,15 @@ pub(super) fn waits(turn: &mut Turn<'_>, id: &RequestId, key: &str, values: Valu
     }
     say::in_room(turn, id, Voice::Team, Priority::Error, key, values);
     Answer::Accepted
+}
+
+/// An effect of the request waits for a git command of a person.
+pub(super) fn waits_for_git(turn: &mut Turn<'_>, id: &RequestId, obstacle: &GitObstacle) -> Answer {
+    let mut effects = turn.before().effects.values();
+    if let Some(effect) = effects.find(|effect| effect.kind.request_id() == Some(id)) {
+        turn.save(Effect { waits_for: Some(obstacle.clone()), ..Effect::clone(effect) });
+    }
+    waits(turn, id, "room.git_busy", json!(obstacle))
 }
 
 /// The executor is done.

@@ -23,24 +23,14 @@ pub(super) fn block(
     detail: &str,
     required_inputs: Vec<String>,
 ) {
-    let now = turn.now;
-    let Some(request) = turn.edit(id) else { return };
+    let Some(request) = turn.request(id) else { return };
     // A person who decides about a conflict sees it.
     let conflict = request.work.conflict.as_ref().filter(|conflict| {
         code.is_about_a_conflict() || code == BlockCode::RoleBlocked && !conflict.solved
     });
     let detail = &conflict.map_or_else(|| detail.to_owned(), |it| it.with_place(detail));
-    request.status = RequestStatus::Blocked;
-    request.route.next_role = None;
-    request.work.active_run = None;
-    request.blocked = Some(Blocked {
-        code,
-        detail: say::cut(detail, 1_500),
-        required_inputs: required_inputs.clone(),
-        since: now,
-    });
     let who = request.conversation.reply_route.author_name.clone();
-    turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
+    stop(turn, id, code, detail, required_inputs.clone());
     let values = json!({
         "request_id": id.as_str(),
         "code": code,
@@ -51,6 +41,24 @@ pub(super) fn block(
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
     let buttons = vec![button(ButtonAct::Retry), button(ButtonAct::Cancel)];
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
+}
+
+/// The same without a word: whoever stops it says why.
+pub(super) fn stop(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    code: BlockCode,
+    detail: &str,
+    required_inputs: Vec<String>,
+) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.status = RequestStatus::Blocked;
+    request.route.next_role = None;
+    request.work.active_run = None;
+    let blocked = Blocked { code, detail: say::cut(detail, 1_500), required_inputs, since: now };
+    request.blocked = Some(blocked);
+    turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
 }
 
 /// Ends a request. Its inbox envelopes, gate and agent go with it; the last word is `key`.

@@ -8,10 +8,11 @@ use super::decision::Answer;
 use super::message::{reply, saved};
 use super::progress::resume;
 use super::turn::Turn;
-use super::{runs, say};
+use super::{questions, runs, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::plan_decision::DecidedBy;
 use crate::domain::request::{EventKind, Followup, RequestStatus, SelectionSource};
 
 /// Takes in a message in the room of an open request.
@@ -28,6 +29,9 @@ pub(super) fn said(
     if blocked {
         turn.record(id, EventKind::Resumed, &message.author.name, "answered", Value::Null);
         reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
+        let (name, message_id) = (message.author.name.clone(), Some(message.message_id));
+        let by = DecidedBy::Person { name, message_id };
+        questions::answered_in_words(turn, id, &by, &message.content);
         resume(turn, id, SelectionSource::PlanningResume);
     } else {
         turn.record(
@@ -68,6 +72,8 @@ pub(super) fn steer(
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);
     if blocked {
+        let by = DecidedBy::Person { name, message_id: None };
+        questions::answered_in_words(turn, id, &by, text);
         resume(turn, id, SelectionSource::PlanningResume);
         return Ok(("resumed", json!({ "request_id": id.as_str() })));
     }

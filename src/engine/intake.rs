@@ -9,7 +9,9 @@ use super::message::{
     answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
 };
 use super::turn::Turn;
-use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, words};
+use super::{
+    followup, handoff, lanes, lifecycle, parse, progress, question_answers, say, sprint, words,
+};
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{RequestId, UserId};
@@ -261,6 +263,9 @@ pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &Re
 
 /// A blocked request tries the same thing again.
 pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
+    if question_answers::left_to_planner(turn, id) {
+        return;
+    }
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
     request.chosen_by(SelectionSource::BlockedRetry);

@@ -68,6 +68,7 @@ pub(super) fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: V
         gate_id: None,
         files: Vec::new(),
         room_of: None,
+        menus: Vec::new(),
     }
 }
 

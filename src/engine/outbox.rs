@@ -94,6 +94,12 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         super::gates::card::point_to_card(turn, &gate, channel_id);
                     }
                 }
+                Act::Post { gate_id: None, menus, .. } if !menus.is_empty() => {
+                    let asked = old.request_id.as_ref().and_then(|request| turn.edit(request));
+                    if let (Some(request), Some(message)) = (asked, message_ids.last()) {
+                        request.work.questions_card = Some((channel_id, *message));
+                    }
+                }
                 Act::Board { sprint_id, .. } => {
                     if let Some(message) = message_ids.first() {
                         super::pinned_board::posted(turn, sprint_id, channel_id, *message);

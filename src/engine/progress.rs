@@ -6,7 +6,7 @@ use serde_json::json;
 use super::gates::{commit, plan};
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
-use super::{ending, handoff, lanes, proof, say, train};
+use super::{ending, handoff, lanes, proof, questions, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
@@ -29,6 +29,10 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
             let planned = from
                 .as_ref()
                 .is_some_and(|it| matches!(it.kind, StepKind::Plan | StepKind::Advice));
+            let is_plan = from.as_ref().is_some_and(|it| it.kind == StepKind::Plan);
+            if is_plan && questions::holds(turn, id) {
+                return;
+            }
             if planned && plan::holds(turn, id, step) {
                 return;
             }
@@ -353,6 +357,7 @@ pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool
 
 /// A blocked request goes on with new input: with the planner where a workflow has begun.
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
+    questions::withdrawn(turn, id);
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
     if let Some(conflict) = &mut request.work.conflict {

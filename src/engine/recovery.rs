@@ -5,6 +5,7 @@ use serde_json::json;
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
 use super::{closeout, outbox, say, sprint, train};
+use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
@@ -38,8 +39,8 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
             "project": turn.policy.project,
             "branch": turn.policy.branch,
             "roles": roles,
-            "agent": turn.policy.agent,
-            "rehearsal": turn.policy.agent.contains("rehearsal"),
+            "agent": turn.policy.agent_names(),
+            "rehearsal": turn.policy.agents.values().any(|agent| *agent == AgentKind::Rehearsal),
             "resumed_requests": open,
         });
         let content = say::content("startup", turn.policy.language, values);

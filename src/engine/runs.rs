@@ -59,6 +59,10 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
         return Answer::Ignored("the agent cannot be begun with yet");
     }
+    if budget::plan_is_full(turn.before(), turn.policy, run.agent, turn.now).is_some() {
+        // It begins when one of them is over, and nothing is counted.
+        return Answer::Ignored("the model's plan bears no more runs at the same time");
+    }
     if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
         let why = &envelope.envelope.body;
         gates::spending::ask(turn, &run.request_id, run.role, &account, why);
@@ -151,6 +155,11 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
         return;
     }
     turn.remove(RecordId::Run(run.run_id.clone()));
+    if state.spending.plan_limits.contains_key(&run.agent) {
+        for (role, _) in turn.policy.agents.iter().filter(|(_, agent)| **agent == run.agent) {
+            turn.wake(Wake::Role(*role));
+        }
+    }
     for effect in state.effects.values() {
         if matches!(&effect.kind, EffectKind::Release { request_id } if *request_id == run.request_id)
         {
@@ -271,6 +280,7 @@ pub(super) fn rate_limited(
         "the model's server answers: too many requests",
         json!({ "until": until }),
     );
+    budget::refused_by_model(turn, run);
     turn.save(Run { told_of_limit: true, ..Run::clone(run) });
     Answer::Accepted
 }
@@ -282,6 +292,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     };
     if run.generation != report.generation {
         return Answer::Ignored("a result of an older generation");
+    }
+    let refused = matches!(report.outcome, RunOutcome::Failed { kind: FailKind::RateLimit, .. });
+    if refused && !run.told_of_limit {
+        budget::refused_by_model(turn, &run);
     }
     gone(turn, &run);
     let mut why = String::new();

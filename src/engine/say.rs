@@ -9,6 +9,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
 };
+use crate::domain::plan_decision::{DecidedBy, PlanDecision};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 
@@ -58,6 +59,7 @@ pub(super) fn post(content: Content) -> Act {
         gate_id: None,
         files: Vec::new(),
         room_of: None,
+        menus: Vec::new(),
     }
 }
 
@@ -149,6 +151,7 @@ pub(super) fn answer(
         gate_id: None,
         files: Vec::new(),
         room_of: None,
+        menus: Vec::new(),
     };
     let mut outgoing = outgoing(turn, target, Voice::Team, priority, act);
     outgoing.request_id = Some(id.clone());
@@ -163,6 +166,22 @@ pub(super) fn relay_line(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
     let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Progress, act);
     outgoing.request_id = Some(id.clone());
     turn.send(outgoing);
+}
+
+/// The decisions of a request for people: each with its number, what was chosen from, and what was decided by whom.
+pub(super) fn decisions(request: &Request) -> Value {
+    let one = |(decision, number): (&PlanDecision, usize)| {
+        let answer = decision.answer.as_ref();
+        let by = answer.map(|answer| match &answer.by {
+            DecidedBy::Person { name, .. } => name.as_str(),
+            DecidedBy::Planner => "",
+        });
+        json!({
+            "number": number, "question": decision.question, "options": decision.options,
+            "assumption": decision.assumption, "answer": answer.map(|it| &it.text), "by": by,
+        })
+    };
+    request.work.decisions.iter().zip(1..).map(one).collect()
 }
 
 /// The checks of some evidence, for templates.

@@ -304,6 +304,7 @@ impl<'a> Turn<'a> {
             attempts: 0,
             told: None,
             planned_at: self.now,
+            waits_for: None,
         };
         self.wake(Wake::Effect(effect.effect_id.clone()));
         self.change(Change::save(effect));

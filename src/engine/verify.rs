@@ -51,6 +51,7 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
             gate_id: None,
             files: Vec::new(),
             room_of: None,
+            menus: Vec::new(),
         };
         let target = Target::Room(id.clone());
         let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);

@@ -53,6 +53,7 @@ pub(super) fn answer(
             | Act::Listen
             | Act::Idle
             | Act::Run
+            | Act::Ask
             | Act::Say,
         )
         | None => {}
@@ -88,7 +89,10 @@ pub(super) fn answer(
             .with("research_report", Value::Null)
             .moves("advance", Some(DRAFT), None, "nothing from outside is needed")
             .done(),
-        StepKind::Plan => plan(task, &job, root, wrote),
+        StepKind::Plan => {
+            let questions = played.map_or(&Value::Null, |played| &played.questions);
+            plan(task, &job, questions, root, wrote)
+        }
         StepKind::Advice => {
             nothing_to_add(task).moves("advance", Some(FINALIZE), None, "no objection").done()
         }
@@ -193,7 +197,13 @@ fn send_back(task: &Task, why: &str) -> Answer {
     draft.moves("reopen", None, Some("implementation"), why).done()
 }
 
-fn plan(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
+fn plan(
+    task: &Task,
+    job: &Job,
+    questions: &Value,
+    root: &Path,
+    wrote: &mut dyn FnMut(&Path),
+) -> Answer {
     match job {
         Job::Unknown | Job::NoSuchTask => return needs_real_agent(task),
         Job::Task(_) | Job::Literal(_) => {}
@@ -248,6 +258,7 @@ fn plan(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> An
     draft
         .with("todo_brief", json!(title))
         .with("acceptance_criteria", json!(accepted))
+        .with("questions", questions.clone())
         .moves("advance", Some(GUIDANCE), None, "the plan stands")
         .done()
 }

@@ -103,6 +103,7 @@ fn play() -> Result<(), String> {
             | Act::Say
             | Act::Idle
             | Act::Control
+            | Act::Ask
             | Act::Run,
         )
         | None => {}

@@ -57,6 +57,8 @@ pub(super) enum Act {
     Run,
     /// Ask the runtime for `control`, as only the orchestrator may.
     Control,
+    /// As the planner: plan, and ask the `questions`.
+    Ask,
 }
 
 /// What to play now.
@@ -73,6 +75,8 @@ pub(super) struct Played {
     pub(super) commands: Vec<Vec<String>>,
     /// For `run`: files that it names beside its own.
     pub(super) artifacts: Vec<String>,
+    /// For `ask`.
+    pub(super) questions: Value,
 }
 
 /// One line of the script.
@@ -113,6 +117,9 @@ struct Entry {
     /// For `control`: a `control_action` (`spec/teams.md` 8.1).
     #[serde(default)]
     control: Value,
+    /// For `ask`: each with its `question`, `options` and `assumption`.
+    #[serde(default)]
+    questions: Value,
 }
 
 /// What to play now. How often each entry was played is kept in the private
@@ -151,6 +158,7 @@ pub(super) fn next(script: &str, task: &Task, home: &Path) -> Result<Option<Play
         }
     };
     let (control, commands) = (entry.control.clone(), entry.commands.clone());
-    let artifacts = entry.artifacts.clone();
-    Ok(Some(Played { act: entry.act, ms: entry.ms, control, text, commands, artifacts }))
+    let (artifacts, questions) = (entry.artifacts.clone(), entry.questions.clone());
+    let (act, ms) = (entry.act, entry.ms);
+    Ok(Some(Played { act, ms, control, text, commands, artifacts, questions }))
 }

@@ -18,14 +18,18 @@ fn is_ready(envelope: &Envelope, now: Timestamp) -> bool {
 }
 
 /// The oldest delegation that the role can begin: of each request the oldest ready one, and none of a
-/// request that the role is `busy` with. One that has to wait holds nobody back.
+/// request that the role is `busy` with. One that has to wait holds nobody back. Where no run `may_begin`, only what
+/// has one already.
 #[must_use]
 pub fn ready(
     state: &State,
     role: Role,
     now: Timestamp,
     busy: &BTreeSet<(Role, RequestId)>,
+    may_begin: bool,
 ) -> Option<EnvelopeId> {
+    let has_run =
+        |envelope: &Envelope| state.runs.values().any(|run| run.envelope_id == envelope.relay_id);
     state
         .envelopes
         .values()
@@ -35,6 +39,7 @@ pub fn ready(
         })
         .filter(|envelope| is_ready(envelope, now))
         .filter(|envelope| !busy.contains(&(role, envelope.envelope.request_id.clone())))
+        .filter(|envelope| may_begin || has_run(envelope))
         .min_by_key(|envelope| arrival(envelope))
         .map(|envelope| envelope.relay_id.clone())
 }

@@ -76,12 +76,12 @@ fn the_oldest_ready_one_of_a_free_request_comes_first() {
     waiting.not_before = Some(at(1_000));
     let state = state_of(&[waiting, delegate(2, "b"), delegate(3, "b"), delegate(4, "c")]);
     let free = BTreeSet::new();
-    let next = |now, busy: &BTreeSet<_>| ready(&state, Role::Developer, at(now), busy);
+    let next = |now, busy: &BTreeSet<_>| ready(&state, Role::Developer, at(now), busy, true);
     assert_eq!(next(10, &free), Some(id(2)));
     let busy = BTreeSet::from([(Role::Developer, request_id("b"))]);
     assert_eq!(next(10, &busy), Some(id(4)), "b is worked on");
     assert_eq!(next(1_000, &free), Some(id(1)), "its time has come");
-    assert_eq!(ready(&state, Role::Qa, at(10), &free), None);
+    assert_eq!(ready(&state, Role::Qa, at(10), &free, true), None);
     assert_eq!(next_due(&state, at(10)), Some(at(1_000)));
     assert_eq!(next_due(&state, at(1_000)), None);
 }
@@ -91,7 +91,7 @@ fn ids_of_other_programs_do_not_jump_the_queue() {
     let mut foreign = delegate(9, "a");
     foreign.relay_id = EnvelopeId::parse("0000aaaa").unwrap();
     let state = state_of(&[delegate(1, "a"), foreign]);
-    let next = ready(&state, Role::Developer, at(20), &BTreeSet::new());
+    let next = ready(&state, Role::Developer, at(20), &BTreeSet::new(), true);
     assert_eq!(next, Some(id(1)));
 }
 
@@ -110,7 +110,7 @@ fn reports_and_forwards_share_one_row() {
         report(1, EnvelopeKind::Delegate),
     ]);
     assert_eq!(next_report(&state, at(10)), Some(id(2)));
-    let mine = ready(&state, Role::Orchestrator, at(10), &BTreeSet::new());
+    let mine = ready(&state, Role::Orchestrator, at(10), &BTreeSet::new(), true);
     assert_eq!(mine, Some(id(1)));
 }
 
@@ -312,7 +312,9 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
         drop(opened.store);
         opened = Store::open(root.path(), Arc::new(RealDisk)).unwrap();
         let mut last = None;
-        while let Some(next) = ready(&opened.state, Role::Developer, at(5_000), &BTreeSet::new()) {
+        while let Some(next) =
+            ready(&opened.state, Role::Developer, at(5_000), &BTreeSet::new(), true)
+        {
             let mut letter = Envelope::clone(&opened.state.envelopes[&next]);
             letter.place = EnvelopeFolder::Archive;
             let consumed = change(&letter);

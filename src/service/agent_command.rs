@@ -72,6 +72,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         Command::Cancel { .. } => "cancel",
         Command::Steer { .. } => "steer",
         Command::RequestChanges { .. } => "revise",
+        Command::AnswerQuestions { .. } => "answer",
         Command::Verify { .. } => "verify",
         Command::Decide { .. } | Command::AskBack { .. } => "approve",
         Command::Retry { .. } => "retry",

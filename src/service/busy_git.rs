@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::effect_error::EffectError;
 use super::team::Team;
-use crate::domain::effect::EffectKind;
+use crate::domain::effect::{EffectKind, GitObstacle};
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
@@ -52,8 +52,8 @@ impl Waiting {
         if let (false, true, Some(request_id)) =
             (self.is_told, is_due, effect.request_id().cloned())
         {
-            let path = path.display().to_string();
-            let told = Event::GitBusy { request_id, path, is_lock };
+            let obstacle = GitObstacle { path: path.display().to_string(), is_lock };
+            let told = Event::GitBusy { request_id, obstacle };
             self.is_told = team.hub.submit(told).await.is_ok();
         }
         tokio::select! {

@@ -414,6 +414,7 @@ mod tests {
             gate_id: None,
             files: Vec::new(),
             room_of: room_of.map(|id| RequestId::parse(id).unwrap()),
+            menus: Vec::new(),
         }
     }
 

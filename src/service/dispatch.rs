@@ -26,7 +26,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{BootId, RequestId, RunId};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport};
-use crate::engine::{Answer, is_wanted};
+use crate::engine::{Answer, is_wanted, plan_is_full};
 use crate::git::{GitError, TreeId};
 use crate::platform::beneath::Folder;
 use crate::platform::{clock, ids, tasks};
@@ -65,9 +65,13 @@ enum DispatchError {
 pub(super) async fn serve(team: Arc<Team>, role: Role) {
     let busy: Busy<(Role, RequestId)> = Busy::default();
     while !team.closing.is_cancelled() {
-        let (next, due) = team.hub.read(|state| {
-            let next = relay::ready(state, role, now(), &busy.keys());
-            (next.and_then(|id| state.envelopes.get(&id).cloned()), relay::next_due(state, now()))
+        let (next, due) = team.hub.consult(|state, policy| {
+            let now = now();
+            let agent = team.workspace.runtime.agents.of(role);
+            let full = plan_is_full(state, policy, agent, now).map(|limit| limit.until);
+            let next = relay::ready(state, role, now, &busy.keys(), full.is_none());
+            let due = relay::next_due(state, now).into_iter().chain(full).min();
+            (next.and_then(|id| state.envelopes.get(&id).cloned()), due)
         });
         let Some(envelope) = next else {
             tokio::select! {

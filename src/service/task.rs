@@ -18,13 +18,14 @@ use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Step, StepAccess, StepName};
+use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
 use crate::domain::session::Session;
 use crate::domain::state::session_key;
-use crate::engine::contract;
+use crate::engine::{contract, may_ask};
 use crate::git::{self, GitError, Worktree};
 use crate::platform::beneath::Folder;
 use crate::platform::files::{self, FileError};
@@ -300,6 +301,8 @@ fn task(
         upstream: upstream(&events, run.role),
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
+        decisions: request.work.decisions.iter().filter_map(PlanDecision::line).collect(),
+        may_ask: team.hub.consult(|_, policy| may_ask(policy, request)),
         conflict: conflict(team, request, run.role)?,
         diff: diff(team, request)?,
         documents: Vec::new(),

@@ -282,13 +282,6 @@ impl Workspace {
         self.discord.refuse_placeholders().map_err(|problem| self.in_discord_file(problem))
     }
 
-    /// The agents in use, for people.
-    fn agent_names(&self) -> String {
-        let kinds: BTreeSet<_> =
-            Role::PUBLIC.into_iter().map(|role| self.runtime.agents.of(role).as_str()).collect();
-        kinds.into_iter().collect::<Vec<_>>().join(", ")
-    }
-
     fn in_discord_file(&self, problem: Problem) -> ConfigError {
         let path = self.root.join(DISCORD_FILE);
         let text = files::read_text(&path).unwrap_or_default();
@@ -336,7 +329,7 @@ impl Workspace {
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
-            agent: self.agent_names(),
+            agents: Role::ALL.map(|role| (role, runtime.agents.of(role))).into(),
             branch: self.branch().unwrap_or("main").to_owned(),
             serves,
             relay_debug,
@@ -344,6 +337,7 @@ impl Workspace {
             limits,
             budgets: runtime.budgets.clone(),
             prices: runtime.prices.clone(),
+            planning: runtime.planning.mode,
             lifecycle: Arc::clone(&self.lifecycle),
             routes: Arc::clone(&self.routes),
             train: runtime.train.policy(),

@@ -90,6 +90,7 @@ mod team_outage;
 mod team_page;
 mod team_prompts;
 mod team_publish;
+mod team_questions;
 mod team_retention;
 mod team_review;
 mod team_routes;

@@ -189,6 +189,7 @@ fn waiting(number: usize, channel: &str, priority: Priority, text: &str) -> Chan
             gate_id: None,
             files: Vec::new(),
             room_of: None,
+            menus: Vec::new(),
         },
         request_id: None,
         slot: None,

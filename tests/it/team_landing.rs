@@ -32,7 +32,8 @@ async fn lets_it_go_on(house: &House, asked: &str) {
 }
 
 /// The prompts that a role was given on an ended request, in order.
-async fn prompts(house: &House, request: &Request, role: &str) -> Vec<String> {
+/// What the runs of a role were told of a request.
+pub(crate) async fn prompts(house: &House, request: &Request, role: &str) -> Vec<String> {
     let id = request.request_id.as_str();
     let (code, text, error) = house.teams(&["prompt", "show", id, "--json"]).await;
     assert_eq!(code, 0, "{text}\n{error}");
@@ -259,10 +260,46 @@ async fn what_waits_for_a_persons_merge_waits_through_a_restart_and_can_be_withd
     house.start();
     let landing = house.request(&asked, "it waits", |it| it.status == RequestStatus::Delegated);
     let id = landing.await.request_id;
+    house
+        .until("it says what it waits for", async |house: &House| {
+            let (_, why, _) = house.teams(&["why", id.as_str()]).await;
+            why.contains("waits for the merge or rebase in").then_some(())
+        })
+        .await;
     house.ask(&format!("cancel {id}")).await;
     house.becomes(&asked, RequestStatus::Cancelled).await;
     git(&house, &["merge", "--abort"]);
     assert_eq!(house.on_branch("greet.sh"), "echo hello\n");
+    house.close().await;
+}
+
+/// While a rebase is under way nothing is checked out, and the branch is the rebase's all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_persons_rebase_lands_after_it_and_a_lock_of_nobody_is_named() {
+    let house = House::open(Plan::default()).await;
+    house.commit_by_hand("mine.md", "mine\n", "Mine");
+    git(&house, &["-c", "sequence.editor=sed -i 1ibreak", "rebase", "-qi", "HEAD~1"]);
+    let asked = house.ask(EVENING).await;
+    is_told_to_wait(&house, &asked).await;
+    assert_eq!(house.commits(), ["Mine"]);
+    git(&house, &["commit", "-q", "--amend", "-m", "A greeter, as it was"]);
+    git(&house, &["rebase", "--continue"]);
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    assert_eq!(house.on_branch("mine.md"), "mine\n");
+    assert_eq!(house.commits().last().unwrap(), "Mine", "theirs is before it");
+    git(&house, &["diff", "--exit-code", "HEAD"]);
+    // Its owner has died: it is told after half a minute, since usual commands are over by then.
+    let lock = house.project().join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let next = house.ask("create note.md with \"a note\"").await;
+    house.reads(&next, "If no git command is running, remove that file.").await;
+    let id = house.request(&next, "it waits", |_| true).await.request_id;
+    let (_, why, _) = house.teams(&["why", id.as_str()]).await;
+    assert!(why.contains("waits for the git command that holds"), "{why}");
+    assert!(why.contains(".git/index.lock`, and goes on by itself"), "{why}");
+    std::fs::remove_file(&lock).unwrap();
+    house.becomes(&next, RequestStatus::Committed).await;
     house.close().await;
 }
 

@@ -66,12 +66,13 @@ impl Prompt {
 
 /// The sections in order of priority, which is also the order in which they stand. The first two are the
 /// same for every request, so that what a provider keeps of them is of use.
-const SECTIONS: [(&str, Cut); 19] = [
+const SECTIONS: [(&str, Cut); 20] = [
     ("charter", Cut::Never),
     ("contract", Cut::Never),
     ("step", Cut::Never),
     ("request", Cut::Never),
     ("criteria", Cut::Never),
+    ("decisions", Cut::Never),
     ("edited", Cut::KeepEnd),
     ("continues", Cut::KeepBeginning),
     ("again", Cut::KeepBeginning),
@@ -105,6 +106,7 @@ pub fn assemble(making: &PromptInput<'_>) -> Result<Prompt, PromptError> {
         schema => serde_json::to_string_pretty(making.schema).unwrap_or_default(),
         submit => making.submit,
         criteria => numbered('C', &criterion::written(&task.criteria)),
+        decisions => numbered('D', &task.decisions),
         judged => task.criteria.iter().any(|criterion| !criterion.is_manual()),
         requirements => numbered('R', requirements),
     };
@@ -167,7 +169,7 @@ pub fn check(templates: &BTreeMap<String, String>) -> Result<(), PromptError> {
     let task = Task::first(Role::Developer, None, "", words[0].clone());
     let values = context! {
         task => Serde(&task), worktree => "", schema => "{}", submit => false,
-        criteria => "", judged => false, requirements => "", issues => [""],
+        criteria => "", decisions => "", judged => false, requirements => "", issues => [""],
         words => Serde(&words), what => "",
     };
     let environment = environment(&Arc::default());

@@ -142,6 +142,12 @@ pub struct Task {
     /// The acceptance criteria that it is held against, in the order in which they are numbered.
     #[serde(default)]
     pub criteria: Vec<Criterion>,
+    /// What was decided about what the request leaves open, in the order in which that is numbered.
+    #[serde(default)]
+    pub decisions: Vec<String>,
+    /// Whether people can be asked about that now.
+    #[serde(default)]
+    pub may_ask: bool,
     /// What the branch changed in the same places, where that is to be solved.
     #[serde(default)]
     pub conflict: Option<ConflictBrief>,
@@ -189,6 +195,8 @@ impl Task {
             upstream: Vec::new(),
             evidence: None,
             criteria: Vec::new(),
+            decisions: Vec::new(),
+            may_ask: false,
             conflict: None,
             diff: String::new(),
             documents: Vec::new(),

@@ -17,6 +17,7 @@ embedded!(
     "contract.md",
     "request.md",
     "criteria.md",
+    "decisions.md",
     "edited.md",
     "continues.md",
     "handover.md",

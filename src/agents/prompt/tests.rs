@@ -54,6 +54,8 @@ fn task() -> Task {
             .unwrap(),
         ),
         criteria: Vec::new(),
+        decisions: vec!["Which form? polite (assumed)".to_owned()],
+        may_ask: false,
         conflict: None,
         diff: "+bye".to_owned(),
         documents: vec![TaskDocument {

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::assets::catalog::{Catalog, Rendered};
-use crate::discord::compose::{Parts, components};
+use crate::discord::compose::{Parts, choice_menu, components};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
 use crate::discord::outbound_files::{self, Outbound};
@@ -25,7 +25,7 @@ use crate::discord::rest::Upload;
 use crate::discord::speakers::Speakers;
 use crate::discord::standing::Board;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
-use crate::domain::outgoing::{Act, Button, Content, Outgoing, OutgoingOutcome, Voice};
+use crate::domain::outgoing::{Act, Button, ChoiceMenu, Content, Outgoing, OutgoingOutcome, Voice};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
@@ -127,7 +127,7 @@ impl From<RestError> for SendError {
 /// What a post consists of.
 struct Post<'a> {
     content: &'a Content,
-    buttons: &'a [Button],
+    below: (&'a [Button], &'a [ChoiceMenu]),
     reply_to: Option<MessageId>,
     mention: Option<UserId>,
     files: Outbound,
@@ -268,10 +268,20 @@ impl Delivery {
         Fut: Future<Output = ()> + Send,
     {
         match &outgoing.act {
-            Act::Post { content, reply_to, mention, buttons, gate_id: _, files, room_of: _ } => {
+            Act::Post {
+                content,
+                reply_to,
+                mention,
+                buttons,
+                gate_id: _,
+                files,
+                room_of: _,
+                menus,
+            } => {
                 let read = outbound_files::read(&self.workspace, files).await;
+                let below = (buttons.as_slice(), menus.as_slice());
                 let post =
-                    Post { content, buttons, reply_to: *reply_to, mention: *mention, files: read };
+                    Post { content, below, reply_to: *reply_to, mention: *mention, files: read };
                 self.post(outgoing, place, post, progress).await
             }
             Act::Card { content, buttons, menu } => {
@@ -384,7 +394,9 @@ impl Delivery {
         let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
         let language = post.content.language;
         let mut parts = Parts::new(&rendered, header, mentioned);
-        parts.components = components(post.buttons, &self.catalog, language);
+        let (buttons, menus) = post.below;
+        let menus = menus.iter().map(|menu| choice_menu(menu, &self.catalog, language));
+        parts.components = menus.chain(components(buttons, &self.catalog, language)).collect();
         parts
             .attach(post.files, &self.catalog, language)
             .map_err(|error| SendError::Unsayable(error.to_string()))?;

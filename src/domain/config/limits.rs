@@ -31,7 +31,7 @@ pub struct LimitsConfig {
     pub open_requests_per_person: Option<Positive>,
     /// See [`Limits::followups`].
     pub followups: Option<Positive>,
-    /// Agents that work at the same time; what the machine bears where absent.
+    /// Agents that work at the same time; what the machine and the models' plans bear where absent.
     pub parallel_runs: Option<Positive>,
     /// Changes that are proven at the same time; what the machine bears where absent.
     pub check_runs: Option<Positive>,
@@ -92,6 +92,7 @@ impl LimitsConfig {
         if let Some(followups) = self.followups {
             limits.followups = followups.as_usize();
         }
+        limits.follows_plan = self.parallel_runs.is_none();
         limits
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 use crate::domain::language::Language;
-use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
+use crate::domain::modes::{DiscoveryScope, PlanningMode, SprintMode, StartMode};
 use crate::domain::policy::{GateTable, PlanStances, Prove, RefusalForm, TrainPolicy};
 use crate::domain::role::Role;
 
@@ -32,6 +32,14 @@ pub struct Commits {
     pub sign: Signing,
     /// Lines at the end of their messages.
     pub trailers: BTreeMap<TrailerName, TrailerText>,
+}
+
+/// How requests are planned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Planning {
+    /// Whether the planner asks what a request leaves open.
+    pub mode: PlanningMode,
 }
 
 /// How changes come to the branch that are ready at the same time.
@@ -118,6 +126,9 @@ pub struct RuntimeConfig {
     /// What needs a person.
     #[serde(default)]
     pub gates: Gates,
+    /// What becomes of what a request leaves open.
+    #[serde(default)]
+    pub planning: Planning,
     /// How changes come to the branch that are ready at the same time.
     #[serde(default)]
     pub train: Train,

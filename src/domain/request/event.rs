@@ -56,6 +56,8 @@ words! {
         FollowupRefused = "followup_refused",
         /// A person decided.
         GateDecided = "gate_decided",
+        /// A person answered questions of the planner.
+        Decided = "decided",
         /// A person has to decide.
         GateOpened = "gate_opened",
         /// A person judged a criterion that was left to people.

@@ -9,7 +9,8 @@ use crate::domain::conflict::Conflict;
 use crate::domain::criterion::Criterion;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::guard::GuardFinding;
-use crate::domain::ids::{GateId, OperationId, RequestId, RunId};
+use crate::domain::ids::{ChannelId, GateId, MessageId, OperationId, RequestId, RunId};
+use crate::domain::plan_decision::PlanDecision;
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
@@ -46,6 +47,12 @@ pub struct RequestWork {
     /// Whether a person wants what was delivered to be different: then something is built, by a plan that is approved.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wants_changes: bool,
+    /// What its plan rests on that the request left open, in the order of the numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<PlanDecision>,
+    /// The card with the questions of the planner that wait for answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions_card: Option<(ChannelId, MessageId)>,
     /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -14,8 +14,9 @@ pub mod shape;
 pub use proposals::{
     Contribution, ControlAction, ControlKind, DesignEntry, DesignFeedback, EvidenceResult,
     EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, Proposals, ProposedItem,
-    ProposedOrigin, QaDecision, QaValidation, ReasonCode, RequestIntent, ResearchReport,
-    ResearchSignal, ResearchSource, ReviewFinding, SprintCommand, SprintPlanUpdate, SprintReport,
+    ProposedOrigin, ProposedQuestion, QaDecision, QaValidation, ReasonCode, RequestIntent,
+    ResearchReport, ResearchSignal, ResearchSource, ReviewFinding, SprintCommand, SprintPlanUpdate,
+    SprintReport,
 };
 
 words! {

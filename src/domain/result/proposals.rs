@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::shape;
 use crate::domain::intent::Intent;
+use crate::domain::plan_decision::PlanDecision;
 use crate::domain::role::Role;
 use crate::domain::routes::WorkSize;
 use crate::domain::word::words;
@@ -73,6 +74,8 @@ parts! {
     todo_brief: String,
     /// What can be seen to pass or fail when it is done, one thing each.
     acceptance_criteria: Vec<String>,
+    /// What the request leaves open and only the person can decide, where the step says that you may ask: four at most.
+    questions: Vec<ProposedQuestion>,
     /// In a sprint's planning: how the milestone is framed.
     sprint_plan_update: SprintPlanUpdate,
     /// For the closing report of a sprint.
@@ -343,6 +346,26 @@ pub struct SprintPlanUpdate {
     pub problem_framing: String,
     /// Addresses of the research that this rests on.
     pub research_refs: Vec<String>,
+}
+
+/// A question to the person who asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposedQuestion {
+    /// In one sentence.
+    pub question: String,
+    /// Two to five answers that exclude each other, each in a few words.
+    pub options: Vec<String>,
+    /// The one of them that the plan is made by.
+    pub assumption: String,
+}
+
+impl ProposedQuestion {
+    /// Nobody has decided it.
+    #[must_use]
+    pub fn undecided(self) -> PlanDecision {
+        let Self { question, options, assumption } = self;
+        PlanDecision { question, options, assumption, answer: None }
+    }
 }
 
 /// Where an item came from.

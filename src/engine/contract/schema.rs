@@ -34,6 +34,7 @@ fn asked(
                 "root_cause_contract",
                 "todo_brief",
                 "acceptance_criteria",
+                "questions",
                 "suggested_next_step",
             ],
         ),

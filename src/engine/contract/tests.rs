@@ -307,3 +307,32 @@ fn control_actions_are_read_by_name() {
     assert!(said[0].starts_with("/proposals/control_action/kind is none of"), "I28 {said:?}");
     assert_eq!(action(Value::Null), None);
 }
+
+#[test]
+fn questions_have_to_fit_a_list_on_a_phone() {
+    let faults = |questions: Value| {
+        codes(&json!({"proposals": {"questions": questions}}), Role::Planner, None)
+    };
+    let one = |options: Value, assumption: &str| json!([{ "question": "Which?", "options": options, "assumption": assumption }]);
+    assert_eq!(faults(one(json!(["a", "b"]), "b")), Vec::<String>::new());
+    for (questions, fault) in [
+        (one(json!(["a"]), "a"), "/proposals/questions/0/options are not 2 to 5 different ones"),
+        (one(json!(["a", "a "]), "a"), "/proposals/questions/0/options are not 2 to 5"),
+        (one(json!(["a", "b"]), "c"), "/proposals/questions/0/assumption is none of the options"),
+        (one(json!(["a", "b".repeat(81)]), "a"), "/proposals/questions/0/options has one that is"),
+        (
+            json!(vec![
+                json!({ "question": "Which?", "options": ["a", "b"], "assumption": "a" });
+                5
+            ]),
+            "/proposals/questions has 5 entries, where 4 are allowed",
+        ),
+        (
+            json!([{ "question": "x".repeat(301), "options": ["a", "b"], "assumption": "a" }]),
+            "/proposals/questions/0/question is blank or over 300 characters",
+        ),
+    ] {
+        let found = faults(questions);
+        assert!(found.iter().any(|it| it.starts_with(fault)), "{fault}: {found:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Judging a result before it is applied (`spec/teams.md` 8.2).
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -10,7 +11,8 @@ use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
 use crate::domain::criterion::Criterion;
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
-use crate::domain::result::{EvidenceResult, RoleResult};
+use crate::domain::plan_decision::{LONGEST_OPTION, LONGEST_QUESTION, MOST_QUESTIONS, OPTIONS};
+use crate::domain::result::{EvidenceResult, ProposedQuestion, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::word::Word;
 use crate::domain::workflow::{Outcome, Transition};
@@ -159,7 +161,9 @@ pub fn validate(
         issues.push(ContractIssue::CopiedPlaceholderInsight);
     }
     let named = ["/proposals/workflow_transition", "/proposals/qa_validation"];
-    let faults = read(raw, role, "").1.into_iter();
+    let (result, faults) = read(raw, role, "");
+    issues.extend(question_faults(result.proposals.questions.as_deref().unwrap_or_default()));
+    let faults = faults.into_iter();
     // Those two have codes of their own.
     let faults = faults.filter(|fault| !named.iter().any(|place| fault.starts_with(place)));
     issues.extend(faults.map(ContractIssue::Misshapen));
@@ -179,6 +183,39 @@ pub fn validate(
         }
     }
     issues
+}
+
+/// What is wrong with questions to a person: each has to fit a list on a phone.
+fn question_faults(questions: &[ProposedQuestion]) -> Vec<ContractIssue> {
+    let mut faults = Vec::new();
+    if questions.len() > MOST_QUESTIONS {
+        let many = questions.len();
+        faults.push(format!(
+            "/proposals/questions has {many} entries, where {MOST_QUESTIONS} are allowed"
+        ));
+    }
+    for (at, ProposedQuestion { question, options, assumption }) in questions.iter().enumerate() {
+        let place = format!("/proposals/questions/{at}");
+        let too_long =
+            |text: &str, most: usize| text.trim().is_empty() || text.chars().count() > most;
+        if too_long(question, LONGEST_QUESTION) {
+            faults.push(format!("{place}/question is blank or over {LONGEST_QUESTION} characters"));
+        }
+        if options.iter().any(|option| too_long(option, LONGEST_OPTION)) {
+            faults.push(format!(
+                "{place}/options has one that is blank or over {LONGEST_OPTION} characters"
+            ));
+        }
+        let each: BTreeSet<&str> = options.iter().map(|option| option.trim()).collect();
+        if each.len() != options.len() || !OPTIONS.contains(&options.len()) {
+            let (least, most) = (OPTIONS.start(), OPTIONS.end());
+            faults.push(format!("{place}/options are not {least} to {most} different ones"));
+        }
+        if !options.contains(assumption) {
+            faults.push(format!("{place}/assumption is none of the options"));
+        }
+    }
+    faults.into_iter().map(ContractIssue::Misshapen).collect()
 }
 
 /// Whether the contract asks the role for a transition (`spec/teams.md` 7.2).

@@ -78,6 +78,7 @@ pub(in crate::engine) fn open(
         gate_id: Some(gate_id.clone()),
         files: Vec::new(),
         room_of: None,
+        menus: Vec::new(),
     };
     // A sprint's own work has no room.
     let target = match duty {
@@ -150,6 +151,7 @@ fn card(
             let summary = request.work.result.as_ref().map(|it| say::whole(&it.summary));
             values["summary"] = json!(summary);
             values["criteria"] = json!(contract::criteria(request, None));
+            values["decisions"] = say::decisions(request);
             "gate.plan"
         }
         (GateKind::Budget, _) => {

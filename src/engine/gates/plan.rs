@@ -7,6 +7,7 @@ use crate::domain::criterion;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{StepKind, StepName};
+use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::Request;
 use crate::engine::turn::Turn;
 use crate::engine::{contract, ending};
@@ -15,6 +16,7 @@ use crate::engine::{contract, ending};
 pub(super) fn digest_of(request: &Request) -> String {
     let mut parts = vec![request.scope.clone()];
     parts.extend(criterion::written(&contract::criteria(request, None)));
+    parts.extend(request.work.decisions.iter().filter_map(PlanDecision::line));
     if let Some(result) = &request.work.result {
         parts.push(result.summary.clone());
         parts.push(serde_json::to_string(&result.proposals).unwrap_or_default());

@@ -45,6 +45,7 @@ fn post(
         gate_id: None,
         files,
         room_of: None,
+        menus: Vec::new(),
     };
     let outgoing = say::outgoing(turn, Target::Named(channel), voice, priority, act);
     turn.send(outgoing);
@@ -213,6 +214,7 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         gate_id: None,
         files: Vec::new(),
         room_of: Some(request.clone()),
+        menus: Vec::new(),
     };
     let target = Target::Named(NamedChannel::Startup);
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);

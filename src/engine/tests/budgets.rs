@@ -1,11 +1,13 @@
 //! Money and patience: what is spent, what waits for a plan, and how a step is gone about that fails.
 
 use super::scenes::{report, work_until};
-use super::world::{World, crash, policy, press};
+use super::world::{Todo, World, crash, policy, press};
 use crate::domain::budget::{Allowance, Budgets, Price, PriceTable};
 use crate::domain::change::Change;
+use crate::domain::config::AgentKind;
+use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind};
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, RunId};
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{Limits, Policy};
@@ -16,6 +18,8 @@ use crate::domain::run::{Approach, FailKind, Run, RunOutcome};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::engine::Answer;
+use crate::engine::why::why;
+use serde_json::json;
 
 fn usd(usd: f64) -> Allowance {
     Allowance { usd: Some(usd), tokens: None }
@@ -270,4 +274,64 @@ fn a_full_conversation_is_left_at_once_and_a_busy_service_changes_nothing() {
         report(&mut world, &todo, crash());
         assert_eq!(runs(&world).last().map(|run| run.approach), Some(way), "{kind:?}");
     }
+}
+
+#[test]
+fn after_a_refusal_fewer_runs_of_the_agent_begin_until_one_is_over_or_an_hour_has_passed() {
+    let mut world = World::new(policy());
+    let asked: Vec<RequestId> =
+        (0..4).map(|number| world.message(&format!("do {number}"))).collect();
+    let waiting = |world: &World| {
+        let todo = world.todo().into_iter();
+        todo.filter_map(|it| match it {
+            Todo::Run(id) => {
+                Some(id).filter(|id| !world.state.runs.values().any(|run| run.envelope_id == *id))
+            }
+            Todo::Report(_) | Todo::Effect(_) => None,
+        })
+        .collect::<Vec<_>>()
+    };
+    let three: Vec<RunId> =
+        waiting(&world)[..3].iter().filter_map(|id| world.begin_run(id)).collect();
+    assert_eq!(waiting(&world).len(), 1);
+    world.submit(Event::RateLimited { run_id: three[0].clone(), until: None });
+    world.submit(Event::RateLimited { run_id: three[0].clone(), until: None });
+    assert_eq!(world.state.spending.plan_limits[&AgentKind::Rehearsal].runs, 2, "told once");
+    let last = world.state.envelopes.values().find(|it| it.envelope.request_id == asked[3]);
+    let last = last.expect("it waits").relay_id.clone();
+    assert_eq!(waiting(&world), []);
+    let now = Timestamp::from_millis(world.clock);
+    let line = why(&world.state, &world.policy, &world.request(&asked[3]), now);
+    assert_eq!(line.values["full"], json!({"agent": "rehearsal", "runs": 2}));
+    assert!(world.begin_run(&last).is_none(), "a worker that comes too late is sent away");
+    assert!(
+        world.state.envelopes.contains_key(&last) && world.request(&asked[3]).blocked.is_none()
+    );
+
+    // Two are at work still: it goes on waiting. Then one.
+    for (run, begins) in three[..2].iter().zip([false, true]) {
+        world.end_run(run, failure(FailKind::Crash, None));
+        assert_eq!(waiting(&world).contains(&last), begins, "{:?}", world.state.spending);
+    }
+    assert!(world.begin_run(&last).is_some());
+    world.message("do one more");
+    let until = world.state.spending.plan_limits[&AgentKind::Rehearsal].until;
+    world.clock = until.millis() - 1;
+    assert_eq!(waiting(&world), []);
+    world.clock = until.millis();
+    assert!(!waiting(&world).is_empty(), "more are tried again");
+
+    // Where a person said how many, it is so many.
+    world.clock = now.millis();
+    world.policy.limits.follows_plan = false;
+    assert!(!waiting(&world).is_empty());
+}
+
+#[test]
+fn a_run_that_a_rate_limit_ends_shows_what_the_plan_bears() {
+    let mut world = World::new(policy());
+    world.message("hello");
+    let todo = work_until(&mut world, |_, _| true);
+    report(&mut world, &todo, failure(FailKind::RateLimit, None));
+    assert_eq!(world.state.spending.plan_limits[&AgentKind::Rehearsal].runs, 1);
 }

@@ -48,6 +48,8 @@ fn what_each_way_in_can_carry() {
         Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, RequestChanges, Retry,
         Revise, Say, Shorten, Verify,
     };
+    // Named by its path: the answer of the engine has the same name.
+    let answer = Action::Answer;
     let words = BTreeSet::from([Ask, Say, Look, Cancel, Retry, ControlSprint]);
     for ingress in Ingress::ALL {
         let expected = match ingress {
@@ -58,9 +60,9 @@ fn what_each_way_in_can_carry() {
             | Ingress::Webhook => words.clone(),
             Ingress::Edit | Ingress::Delete => [Revise].into(),
             Ingress::Reaction => BTreeSet::new(),
-            Ingress::Select => [Lengthen, Shorten].into(),
+            Ingress::Select => [answer, Lengthen, Shorten].into(),
             Ingress::Autocomplete => [Look].into(),
-            Ingress::Button => [Cancel, Retry, Decide, Lengthen, Verify].into(),
+            Ingress::Button => [answer, Cancel, Retry, Decide, Lengthen, Verify].into(),
             Ingress::Modal => [ControlSprint, Decide, Verify, RequestChanges].into(),
             Ingress::Slash | Ingress::Operator => {
                 let mut all: BTreeSet<Action> = Action::ALL.iter().copied().collect();

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::world::{
     Move, World, crash, evidence, good, good_effect, policy, press, question, result,
 };
+use crate::domain::block::BlockCode;
 use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
@@ -18,9 +19,10 @@ use crate::domain::ids::{EffectId, EnvelopeId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::ButtonAct;
+use crate::domain::plan_decision::{GivenAnswer, NumberedAnswer};
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::RequestStatus;
-use crate::domain::result::{ResultStatus, RoleResult};
+use crate::domain::result::{Proposals, ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, RunOutcome};
 use crate::domain::time::Timestamp;
@@ -91,6 +93,14 @@ pub(super) fn random_result(
         && !ask
     {
         seen.insert((step, outcome, status));
+    }
+    if planning && dice.roll(3) == 0 {
+        let number = dice.roll(3);
+        let question = json!({
+            "question": format!("Which {number}?"), "options": ["one", "other"], "assumption": "one",
+        });
+        let questions = json!({ "questions": [question] });
+        result.proposals.questions = Proposals::read(Some(&questions)).0.questions;
     }
     result.status = if ask { ResultStatus::Completed } else { STATUSES[status] };
     result
@@ -215,7 +225,8 @@ pub(super) fn live(
     seed: u64,
     seen: &mut BTreeSet<(StepName, usize, usize)>,
 ) -> usize {
-    let id = world.message("do it");
+    let words = *dice.pick(&["do it", "add a command that greets people"]);
+    let id = world.message(words);
     live_on(world, &id, dice, seed, seen)
 }
 
@@ -353,7 +364,16 @@ fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatu
         return;
     }
     assert_eq!(status, RequestStatus::Blocked);
-    world.command(Command::Retry { request_id: id.clone() });
+    let is_asked = world.request(id).blocked.is_some_and(|it| it.code == BlockCode::Questions);
+    let request_id = id.clone();
+    world.command(match dice.roll(3) {
+        0 if is_asked => {
+            let answer = NumberedAnswer { number: 1, answer: GivenAnswer::Option(2) };
+            Command::AnswerQuestions { request_id, answers: vec![answer], rest: true, card: None }
+        }
+        1 if is_asked => Command::Steer { request_id, text: "the other one".to_owned() },
+        _ => Command::Retry { request_id },
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod lanes;
 mod lifecycles;
 mod plans;
 mod preparations;
+mod questions;
 mod revising;
 mod rows;
 mod scenes;

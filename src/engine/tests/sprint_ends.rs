@@ -330,6 +330,7 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
         attempts: 0,
         told: None,
         planned_at: request.created_at,
+        waits_for: None,
     };
     world.state.effects.insert(checks.effect_id.clone(), Arc::new(checks));
     world.state.requests.insert(id.clone(), Arc::new(request));

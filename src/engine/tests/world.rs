@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
+use crate::domain::config::AgentKind;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection, LandingNotes};
-use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
+use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::evidence::{
     BaseStanding, Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
@@ -40,7 +41,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::engine::lifecycle::steps;
-use crate::engine::{Answer, Decision, Input, Wake, decide};
+use crate::engine::{Answer, Decision, Input, Wake, decide, plan_is_full};
 use std::sync::Arc;
 
 pub(super) const OWNER: UserId = UserId(100);
@@ -68,7 +69,7 @@ pub(super) fn policy() -> Policy {
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),
-        agent: "rehearsal".to_owned(),
+        agents: Role::ALL.map(|role| (role, AgentKind::Rehearsal)).into(),
         branch: "main".to_owned(),
         serves: Role::ALL.into(),
         relay_debug: false,
@@ -76,6 +77,7 @@ pub(super) fn policy() -> Policy {
         limits: Limits::default(),
         budgets: crate::domain::budget::Budgets::default(),
         prices: crate::domain::budget::PriceTable::default(),
+        planning: Default::default(),
         lifecycle: Arc::clone(Lifecycle::built_in()),
         routes: all_steps(),
         sprint: crate::domain::policy::SprintPolicy::default(),
@@ -432,6 +434,9 @@ impl World {
             if envelope.not_before.is_some_and(|at| at.millis() > self.clock) {
                 continue;
             }
+            if envelope.kind == EnvelopeKind::Delegate && !self.may_run(envelope) {
+                continue;
+            }
             todo.push(match envelope.kind {
                 EnvelopeKind::Delegate => Todo::Run(id),
                 EnvelopeKind::Report | EnvelopeKind::Forward => Todo::Report(id),
@@ -439,6 +444,13 @@ impl World {
         }
         todo.extend(self.state.effects.keys().cloned().map(Todo::Effect));
         todo
+    }
+
+    /// Whether the worker of a role takes this envelope now.
+    fn may_run(&self, envelope: &Envelope) -> bool {
+        let now = Timestamp::from_millis(self.clock);
+        self.state.runs.values().any(|run| run.envelope_id == envelope.relay_id)
+            || plan_is_full(&self.state, &self.policy, AgentKind::Rehearsal, now).is_none()
     }
 
     /// Discord takes everything that waits.
@@ -484,7 +496,7 @@ impl World {
             }
             None => Run {
                 attempt: found.attempts + 1,
-                agent: crate::domain::config::AgentKind::Rehearsal,
+                agent: AgentKind::Rehearsal,
                 ..Run::new(
                     RunId::parse(&format!("run-{}", self.next)).expect("an id"),
                     found.envelope.request_id.clone(),

@@ -9,7 +9,7 @@ use crate::domain::request::{Request, RequestStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::gates::by_guard;
-use crate::engine::{say, standing, train};
+use crate::engine::{plan_is_full, say, standing, train};
 
 /// The line for a request. `request` is the record, open or ended.
 #[must_use]
@@ -81,6 +81,7 @@ fn moving(
         return Some(("why.running", values));
     }
     let effect = state.effects.values().find(|effect| effect.kind.request_id() == Some(id));
+    let waits_for = effect.and_then(|effect| effect.waits_for.as_ref());
     let effect = effect.map(|effect| effect.kind.name());
     let place = train::place(state, id);
     if let Some(place) = place.filter(|place| *place > 1 || effect.is_none()) {
@@ -91,7 +92,7 @@ fn moving(
         return Some(("why.landing", values));
     }
     if let Some(effect) = effect {
-        let values = json!({ "request_id": id.as_str(), "effect": effect });
+        let values = json!({ "request_id": id.as_str(), "effect": effect, "waits_for": waits_for });
         return Some(("why.effect", values));
     }
     if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
@@ -111,10 +112,14 @@ fn moving(
         None if !policy.serves.contains(&role) => ("why.not_served", String::new()),
         None => ("why.queued", String::new()),
     };
+    let full = policy.agents.get(&role).and_then(|agent| {
+        let limit = plan_is_full(state, policy, *agent, now)?;
+        Some(json!({ "agent": agent, "runs": limit.runs }))
+    });
     let rests =
         state.spending.resting.iter().find(|(_, until)| Some(**until) == envelope.not_before);
     let values = json!({
-        "request_id": id.as_str(), "role": role, "at": at,
+        "request_id": id.as_str(), "role": role, "at": at, "full": full,
         "rests": rests.is_some(),
         "rate_limited": rests.is_some_and(|(agent, _)| state.spending.rate_limited.contains(agent)),
         "agent": rests.map_or("", |(agent, _)| agent.as_str()),

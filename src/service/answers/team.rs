@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::team::Team;
+use super::super::team::{Team, now};
 use crate::agents::Confinement;
 use crate::domain::config::AgentKind;
 use crate::domain::guard::Guard;
@@ -75,7 +75,7 @@ pub(super) fn health(team: &Team, now: Timestamp) -> Value {
 pub(super) fn settings(team: &Team) -> Value {
     let runtime = &team.workspace.runtime;
     let checks: Vec<&str> = runtime.checks.iter().map(|check| check.name.as_str()).collect();
-    team.hub.consult(|_, policy| {
+    team.hub.consult(|state, policy| {
         let people: Vec<Value> = policy
             .rights
             .iter()
@@ -91,6 +91,14 @@ pub(super) fn settings(team: &Team) -> Value {
             .collect();
         let gates = &policy.gates;
         let (machine, capacity) = (machine::this(), team.workspace.capacity());
+        let limits = state.spending.plan_limits.iter();
+        let plans: Vec<Value> = limits
+            .filter(|(_, limit)| policy.limits.follows_plan && limit.until > now())
+            .map(|(agent, limit)| {
+                let until = limit.until.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M");
+                json!({ "agent": agent, "runs": limit.runs, "until": until })
+            })
+            .collect();
         let guards =
             Guard::ALL.map(|guard| json!({ "guard": guard, "stance": gates.of_guard(guard) }));
         json!({
@@ -108,7 +116,7 @@ pub(super) fn settings(team: &Team) -> Value {
             "train": { "prove": policy.train.prove, "batch": policy.train.batch },
             "capacity": {
                 "todos": capacity.todos, "runs": capacity.runs, "checks": capacity.checks,
-                "set": team.workspace.capacity_set(),
+                "set": team.workspace.capacity_set(), "plans": plans,
                 "cores": machine.cores, "memory_gib": machine.memory_gib,
             },
             "language": policy.language,

@@ -315,9 +315,9 @@ impl House {
     }
 
     /// Ends the team as its parent would, however that goes.
-    pub(crate) async fn halt(&mut self) {
+    pub(crate) async fn halt(&mut self) -> std::process::ExitStatus {
         drop(self.team.as_mut().unwrap().input.take());
-        self.ends().await;
+        self.ends().await
     }
 
     /// Waits until the team's process has ended by itself, however it did.

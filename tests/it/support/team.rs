@@ -206,6 +206,7 @@ pub(crate) fn post(voice: Voice, key: &str, values: Value) -> Outgoing {
             gate_id: None,
             files: Vec::new(),
             room_of: None,
+            menus: Vec::new(),
         },
     )
 }

@@ -1,0 +1,131 @@
+//! What people answer to the planner's questions. Where nothing else is wanted than what it assumed, its plan stands;
+//! else it plans once more, with the decisions before it.
+
+use serde_json::{Value, json};
+
+use super::authorize::{Resource, act, authorize};
+use super::decision::Answer;
+use super::gates::plan;
+use super::questions::{close_card, is_asked, tell};
+use super::turn::Turn;
+use super::{progress, say};
+use crate::domain::actor::Actor;
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::plan_decision::{
+    DecidedAnswer, DecidedBy, GivenAnswer, LONGEST_ANSWER, NumberedAnswer, PlanDecision,
+};
+use crate::domain::request::{EventKind, RequestStatus, SelectionSource};
+
+/// Somebody answers some of the questions, and leaves the `rest` to the planner or for later. Until the last one is
+/// answered an answer can be changed.
+pub(super) fn answer(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    (answers, rest): (&[NumberedAnswer], bool),
+    card: Option<(ChannelId, MessageId)>,
+) -> Answer {
+    let language = turn.policy.language;
+    let refused = |key: &str, values: Value| Answer::Refused(say::content(key, language, values));
+    let Some(request) = turn.request(id) else {
+        return refused("unknown_request", json!({ "request_id": id.as_str() }));
+    };
+    let Ok(granted) = authorize::<act::Answer>(turn.policy, actor, Resource::Request(request))
+    else {
+        return refused("not_allowed", json!({}));
+    };
+    if !is_asked(request) {
+        return refused("questions.closed", json!({ "request_id": id.as_str() }));
+    }
+    let mut decisions = request.work.decisions.clone();
+    let message_id = card.map(|(_, message_id)| message_id);
+    let by = DecidedBy::Person { name: granted.name(), message_id };
+    for NumberedAnswer { number, answer } in answers {
+        let all = decisions.len();
+        let wrong = || refused("questions.unknown", json!({ "number": number, "questions": all }));
+        let Some(decision) = number.checked_sub(1).and_then(|at| decisions.get_mut(at)) else {
+            return wrong();
+        };
+        let text = match answer {
+            GivenAnswer::YouDecide => {
+                decision.answer = Some(decision.assumed());
+                continue;
+            }
+            GivenAnswer::Option(at) => {
+                let options = &decision.options;
+                match at.checked_sub(1).and_then(|at| options.get(at)) {
+                    Some(option) => option.clone(),
+                    None => {
+                        let values = json!({ "number": number, "options": options.len() });
+                        return refused("questions.no_option", values);
+                    }
+                }
+            }
+            GivenAnswer::Words(words) if words.chars().count() > LONGEST_ANSWER => {
+                return refused("too_long", json!({ "limit": LONGEST_ANSWER }));
+            }
+            GivenAnswer::Words(words) => words.clone(),
+        };
+        decision.answer = Some(DecidedAnswer { text, by: by.clone() });
+    }
+    for decision in decisions.iter_mut().filter(|it| rest && it.is_open()) {
+        decision.answer = Some(decision.assumed());
+    }
+    let open: Vec<String> = decisions
+        .iter()
+        .zip(1..)
+        .filter(|(decision, _)| decision.is_open())
+        .map(|(_, number)| format!("D-{number}"))
+        .collect();
+    if let Some(request) = turn.edit(id) {
+        request.work.decisions = decisions;
+    }
+    let numbers: Vec<usize> = answers.iter().map(|it| it.number).collect();
+    let payload = json!({ "questions": numbers, "rest": rest });
+    turn.record(id, EventKind::Decided, &granted.name(), "answered", payload);
+    if open.is_empty() {
+        go_on(turn, id);
+    }
+    // Whoever chooses on the card sees there what they chose.
+    match (card, open.is_empty()) {
+        (Some(_), _) => Answer::Accepted,
+        (None, is_all) => {
+            let key = if is_all { "questions.all_answered" } else { "questions.left" };
+            let values = json!({ "request_id": id.as_str(), "open": open });
+            Answer::Say(say::content(key, language, values))
+        }
+    }
+}
+
+/// Somebody lets the request go on: what is open is left to the planner. Whether it waited for answers.
+pub(super) fn left_to_planner(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    if !turn.request(id).is_some_and(is_asked) {
+        return false;
+    }
+    if let Some(request) = turn.edit(id) {
+        for decision in request.work.decisions.iter_mut().filter(|it| it.is_open()) {
+            decision.answer = Some(decision.assumed());
+        }
+    }
+    go_on(turn, id);
+    true
+}
+
+/// Every question has its answer.
+fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
+    close_card(turn, id);
+    tell(turn, id);
+    let Some(request) = turn.edit(id) else { return };
+    if !request.work.decisions.iter().all(PlanDecision::is_as_assumed) {
+        progress::resume(turn, id, SelectionSource::PlanningResume);
+        return;
+    }
+    // The plan was made by these answers.
+    request.status = RequestStatus::Delegated;
+    request.blocked = None;
+    let next = request.params.workflow.as_ref().map(|state| state.step);
+    if next.is_some_and(|next| plan::holds(turn, id, next)) {
+        return;
+    }
+    progress::begin_current(turn, id);
+}

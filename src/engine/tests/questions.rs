@@ -1,0 +1,250 @@
+//! What the planner asks before anything is built, and what becomes of the answers.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::scenes::{report, work_until};
+use super::world::{GENERAL, GUILD, OWNER, Todo, World, good, policy};
+use crate::domain::actor::{Actor, Author};
+use crate::domain::block::BlockCode;
+use crate::domain::event::Event;
+use crate::domain::gate::{GateKind, Stance};
+use crate::domain::ids::{MessageId, RequestId, UserId};
+use crate::domain::incoming::Command;
+use crate::domain::ingress::Ingress;
+use crate::domain::modes::PlanningMode;
+use crate::domain::outgoing::{Act, Button, ButtonAct};
+use crate::domain::plan_decision::NumberedAnswer;
+use crate::domain::policy::{GateTable, PlanStances, Policy};
+use crate::domain::request::RequestStatus;
+use crate::domain::result::{Proposals, RoleResult};
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::engine::Answer;
+use crate::engine::lifecycle::steps;
+
+const FEATURE: &str = "add a command that greets people in Korean";
+
+/// A planner that has planned, and asks two things.
+fn asks() -> RoleResult {
+    let mut result = good(Role::Planner, Some(steps::DRAFT));
+    let questions = json!({ "questions": [
+        { "question": "Which form?", "options": ["polite", "casual"], "assumption": "polite" },
+        { "question": "Where?", "options": ["beside it", "instead of it"], "assumption": "beside it" },
+    ]});
+    result.proposals.questions = Proposals::read(Some(&questions)).0.questions;
+    assert_eq!(result.proposals.questions.as_ref().map(Vec::len), Some(2));
+    result
+}
+
+/// A request whose planner has just asked.
+fn asked(policy: Policy, words: &str) -> (World, RequestId) {
+    let mut world = World::new(policy);
+    let id = world.message(words);
+    let todo = planning(&mut world);
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(asks())));
+    (world, id)
+}
+
+fn planning(world: &mut World) -> Todo {
+    work_until(world, |role, _| role == Role::Planner)
+}
+
+fn answers(id: &RequestId, given: &[&str], rest: bool) -> Command {
+    let answers = given.iter().map(|it| it.parse::<NumberedAnswer>().expect("an answer")).collect();
+    Command::AnswerQuestions { request_id: id.clone(), answers, rest, card: None }
+}
+
+fn said(answer: &Answer) -> &str {
+    &answer.content().expect("words").key
+}
+
+fn decided(world: &World, id: &RequestId) -> Vec<String> {
+    world.request(id).work.decisions.iter().filter_map(|it| it.line()).collect()
+}
+
+fn code(world: &World, id: &RequestId) -> Option<BlockCode> {
+    world.request(id).blocked.map(|it| it.code)
+}
+
+/// The role whose turn it is.
+fn has_it(world: &World) -> Role {
+    world.state.envelopes.values().next().expect("somebody has it").target_role
+}
+
+#[test]
+fn a_plan_that_the_answers_agree_with_stands_and_another_one_is_made_else() {
+    for (given, rest, planned_again) in [
+        (&["1=1", "2=1"][..], false, false),
+        (&["1=you-decide"], true, false),
+        (&[], true, false),
+        (&["1=2"], true, true),
+        (&["2=in a file of its own"], true, true),
+    ] {
+        let (mut world, id) = asked(policy(), FEATURE);
+        assert_eq!(code(&world, &id), Some(BlockCode::Questions));
+        assert!(world.state.envelopes.is_empty(), "nobody works");
+        let turns = world.request(&id).work.spent.turns;
+        assert_eq!(said(&world.command(answers(&id, given, rest))), "questions.all_answered");
+        assert_eq!(has_it(&world) == Role::Planner, planned_again, "{given:?}");
+        let lines = decided(&world, &id);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert_eq!(lines.iter().any(|it| it.ends_with("(assumed)")), rest, "{lines:?}");
+        world.finish_well();
+        let request = world.request(&id);
+        assert_eq!(request.status, RequestStatus::Committed, "{given:?}");
+        assert!(request.work.spent.turns > turns);
+    }
+}
+
+#[test]
+fn answers_come_one_by_one_and_can_be_changed_until_the_last() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    let left = world.command(answers(&id, &["2=2"], false));
+    assert_eq!(said(&left), "questions.left");
+    assert_eq!(left.content().expect("words").values["open"], json!(["D-1"]));
+    world.restart();
+    assert_eq!(said(&world.command(answers(&id, &["2=1"], false))), "questions.left");
+    for (wrong, key) in [
+        ("3=1", "questions.unknown"),
+        ("0=1", "questions.unknown"),
+        ("1=3", "questions.no_option"),
+        ("1=0", "questions.no_option"),
+    ] {
+        // Nothing of a command with a fault counts.
+        let refused = world.command(answers(&id, &["2=2", wrong], true));
+        assert_eq!(said(&refused), key, "{wrong}");
+    }
+    let long = format!("1={}", "x".repeat(301));
+    assert_eq!(said(&world.command(answers(&id, &[&long], false))), "too_long");
+    world.command(answers(&id, &["1=1"], false));
+    assert_eq!(
+        decided(&world, &id),
+        ["Which form? polite (decided by operator)", "Where? beside it (decided by operator)"]
+    );
+    assert_eq!(said(&world.command(answers(&id, &["1=2"], false))), "questions.closed");
+}
+
+#[test]
+fn words_in_the_room_answer_what_is_open_and_the_planner_reads_them() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.command(answers(&id, &["1=2"], false));
+    world.command(Command::Steer { request_id: id.clone(), text: "ask  the\ndesigner".to_owned() });
+    assert_eq!(
+        decided(&world, &id),
+        [
+            "Which form? casual (decided by operator)",
+            "Where? ask the designer (decided by operator)"
+        ]
+    );
+    assert_eq!(has_it(&world), Role::Planner);
+    // What the planner asks again is assumed, and said.
+    let todo = planning(&mut world);
+    let mut again = asks();
+    let more = json!({ "questions": [
+        { "question": "Which form?", "options": ["polite", "casual"], "assumption": "casual" },
+        { "question": "How loud?", "options": ["loud", "quiet"], "assumption": "quiet" },
+    ]});
+    again.proposals.questions = Proposals::read(Some(&more)).0.questions;
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(again)));
+    assert_eq!(code(&world, &id), None);
+    assert_eq!(decided(&world, &id)[2..], ["How loud? quiet (assumed)"]);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn people_are_asked_about_features_only_and_nowhere_where_assumptions_are_enough() {
+    let assumes = Policy { planning: PlanningMode::Assume, ..policy() };
+    for (policy, words) in [(assumes, FEATURE), (policy(), "fix the typo in the greeting")] {
+        let (mut world, id) = asked(policy, words);
+        assert_eq!(code(&world, &id), None, "{words}");
+        assert_eq!(
+            decided(&world, &id),
+            ["Which form? polite (assumed)", "Where? beside it (assumed)"]
+        );
+        assert_eq!(world.said.iter().filter(|key| *key == "questions.decided").count(), 1);
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
+}
+
+#[test]
+fn trying_again_leaves_the_rest_to_the_planner_and_withdrawing_ends_it() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.command(Command::Retry { request_id: id.clone() });
+    assert!(decided(&world, &id).iter().all(|it| it.ends_with("(assumed)")));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.command(Command::Cancel { request_id: id.clone() });
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    assert_eq!(said(&world.command(answers(&id, &["1=1"], true))), "questions.closed");
+}
+
+/// The card has a list for each question, and what is chosen there is taken from whoever may write to the team.
+#[test]
+fn the_card_is_answered_by_whoever_may_ask_and_closed_with_the_last_answer() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    let menus = world.state.outgoing.values().find_map(|it| {
+        let Act::Post { menus, buttons, .. } = &it.act else { return None };
+        (!menus.is_empty()).then(|| (menus.clone(), buttons.clone()))
+    });
+    let (menus, buttons) = menus.expect("a card");
+    assert_eq!(
+        menus.iter().map(|it| it.subject.clone()).collect::<Vec<_>>(),
+        [format!("{id}.1"), format!("{id}.2")]
+    );
+    assert_eq!(
+        buttons.iter().map(|it| it.act).collect::<Vec<_>>(),
+        [ButtonAct::YouDecide, ButtonAct::Cancel]
+    );
+    world.deliver();
+    let card = world.request(&id).work.questions_card.expect("it is posted");
+    let by = |user: UserId, via, command| {
+        let author =
+            Author { id: user, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
+        Event::Command { actor: Actor::Person { author, guild_id: Some(GUILD), via }, command }
+    };
+    let chosen = |given: &str| Command::AnswerQuestions {
+        request_id: id.clone(),
+        answers: vec![given.parse().expect("an answer")],
+        rest: false,
+        card: Some(card),
+    };
+    let stranger = world.submit(by(UserId(666), Ingress::Select, chosen("1=2")));
+    assert_eq!(said(&stranger), "not_allowed");
+    assert_eq!(world.submit(by(OWNER, Ingress::Select, chosen("1=2"))), Answer::Accepted);
+    let button = Button { act: ButtonAct::YouDecide, subject: id.to_string(), version: 0 };
+    let press = Command::Press { button, message_id: card.1, channel_id: card.0 };
+    assert_eq!(world.submit(by(OWNER, Ingress::Button, press)), Answer::Accepted);
+    assert_eq!(
+        decided(&world, &id),
+        ["Which form? casual (decided by mina)", "Where? beside it (assumed)"]
+    );
+    let bare = world
+        .state
+        .outgoing
+        .values()
+        .any(|it| matches!(&it.act, Act::Unbutton { message_id } if *message_id == card.1));
+    assert!(bare && world.request(&id).work.questions_card.is_none());
+    assert_ne!(card, (GENERAL, MessageId(0)));
+}
+
+#[test]
+fn a_plan_that_is_to_be_approved_is_asked_about_after_its_questions() {
+    let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
+    let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);
+    assert!(world.state.gates.is_empty());
+    world.command(answers(&id, &[], true));
+    let gate = world.state.gates.values().next().expect("a gate").clone();
+    assert_eq!(gate.kind, GateKind::Plan);
+    assert!(world.request(&id).blocked.is_none() && world.state.envelopes.is_empty());
+    let shown: Option<Value> = world.state.outgoing.values().find_map(|it| {
+        let Act::Post { gate_id: Some(_), content, .. } = &it.act else { return None };
+        content.values.get("decisions").cloned()
+    });
+    assert_eq!(shown.expect("a card")[0]["answer"], "polite");
+}
