@@ -62,7 +62,7 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     let values = json!({ "request_id": id.as_str(), "decisions": say::decisions(request) });
     let menu = |(decision, number): (&PlanDecision, usize)| ChoiceMenu {
         subject: format!("{id}.{number}"),
-        label: format!("D-{number}"),
+        label: format!("D-{number} · {}", decision.question),
         options: decision.options.clone(),
         assumption: decision.assumption.clone(),
     };

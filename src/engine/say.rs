@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::turn::Turn;
+use crate::domain::block::BlockCode;
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::language::Language;
@@ -330,7 +331,8 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     let mut buttons = Vec::new();
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
     if request.status == RequestStatus::Blocked {
-        buttons.push(button(ButtonAct::Retry));
+        let is_asked = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Questions);
+        buttons.push(button(if is_asked { ButtonAct::YouDecide } else { ButtonAct::Retry }));
     }
     if !request.status.is_terminal() {
         buttons.push(button(ButtonAct::Cancel));

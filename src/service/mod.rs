@@ -17,6 +17,7 @@ mod delivery;
 pub mod discover;
 mod dispatch;
 mod documents;
+mod earlier_work;
 mod early_proofs;
 mod effect_error;
 mod effects;

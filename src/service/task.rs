@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::assignment::SprintDocuments;
 use super::team::Team;
-use super::{agent, assignment};
+use super::{agent, assignment, earlier_work};
 use crate::agents::{
     ConflictBrief, EndedRequest, Handover, Limits, OtherChange, PersonMessage, RunSpec,
     Surroundings, Task, Upstream, WriteAccess,
@@ -272,7 +272,8 @@ fn task(
     let web = run.role == Role::Research
         && role.can(Capability::UseWeb)
         && team.workspace.runtime.research_defaults.web;
-    let work = team.hub.read(|state| assignment::work(state, request, web));
+    let mut work = team.hub.read(|state| assignment::work(state, request, web));
+    work.builds_on = earlier_work::of(team, request);
     Ok(Task {
         role: run.role,
         step: run.step,

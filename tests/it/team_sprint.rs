@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::git_repo::git_in;
 use crate::support::house::{House, Plan, author, words};
+use crate::team_landing::prompts;
 
 /// The demo's tasks, in the order in which they depend on one another.
 const TITLES: [&str; 6] = [
@@ -441,6 +442,14 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
         sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
     house.quiet().await;
     assert_eq!((ended.status, delivered(&ended)), (SprintStatus::Completed, 2));
+    // Whoever works on what depends on something knows what came of that.
+    let after = ended.work.todos.iter().find(|todo| todo.title == "Thank people").unwrap();
+    let mut requests = house.requests().into_iter();
+    let after = requests.find(|it| Some(&it.request_id) == after.request_id.as_ref()).unwrap();
+    let told = prompts(&house, &after, "developer").await.concat();
+    for part in ["# What it builds on", "## Say goodbye: committed, commit ", "Files: bye.sh"] {
+        assert!(told.contains(part), "{part:?} is missing in {told}");
+    }
     let todo = ended.work.todos.iter().find(|todo| todo.title == "Explain it").unwrap();
     assert_eq!(todo.status, TodoStatus::Blocked);
     let waiting = item(&house, todo).unwrap();

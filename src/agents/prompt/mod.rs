@@ -28,7 +28,7 @@ pub use fit::Section;
 use fit::{Cut, Part};
 use quote::QuoteFindings;
 pub use task::{EndedRequest, PersonMessage, Task, TaskDocument, Upstream};
-pub use work::{ConflictBrief, Handover, OtherChange, SprintBrief, Work};
+pub use work::{ConflictBrief, EarlierWork, Handover, OtherChange, SprintBrief, Work};
 
 /// What a prompt is made from.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl Prompt {
 
 /// The sections in order of priority, which is also the order in which they stand. The first two are the
 /// same for every request, so that what a provider keeps of them is of use.
-const SECTIONS: [(&str, Cut); 20] = [
+const SECTIONS: [(&str, Cut); 21] = [
     ("charter", Cut::Never),
     ("contract", Cut::Never),
     ("step", Cut::Never),
@@ -78,6 +78,7 @@ const SECTIONS: [(&str, Cut); 20] = [
     ("again", Cut::KeepBeginning),
     ("conflict", Cut::KeepBeginning),
     ("handover", Cut::KeepBeginning),
+    ("builds_on", Cut::KeepBeginning),
     ("sprint", Cut::KeepBeginning),
     ("facts", Cut::KeepBeginning),
     ("followups", Cut::KeepEnd),

@@ -21,6 +21,7 @@ embedded!(
     "edited.md",
     "continues.md",
     "handover.md",
+    "builds_on.md",
     "hand_over.md",
     "again.md",
     "conflict.md",

@@ -91,6 +91,28 @@ pub struct Handover {
     pub summary: String,
 }
 
+/// Work that a todo builds on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EarlierWork {
+    /// What was to be done, in a line.
+    pub title: String,
+    /// How its request ended.
+    pub status: String,
+    /// The commit on the branch; blank where there is none.
+    pub commit: String,
+    /// The files of its change.
+    pub files: Vec<String>,
+    /// What whoever built it reported.
+    pub report: String,
+    /// What QA found, and which risks stayed.
+    pub to_know: Vec<String>,
+    /// Why it waited for a person at last; blank where it did not.
+    pub stopped_by: String,
+    /// Whether it is an earlier attempt at the same, rather than something that is depended on.
+    pub is_attempt: bool,
+}
+
 /// Everything about sprint, backlog and the role's own earlier work that a step needs; all blank for a
 /// person's request outside a sprint that begins.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -120,6 +142,8 @@ pub struct Work {
     pub web: bool,
     /// Set where the conversation is handed over to a fresh one.
     pub handover: Option<Handover>,
+    /// What those that it depends on have delivered, and what came of earlier attempts.
+    pub builds_on: Vec<EarlierWork>,
 }
 
 impl Work {

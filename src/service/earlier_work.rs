@@ -1,0 +1,93 @@
+//! What a todo builds on: what those that it depends on have delivered, and what came of earlier attempts at it. Read
+//! from the records of their requests, as they ended.
+
+use serde_json::Value;
+
+use super::team::Team;
+use crate::agents::EarlierWork;
+use crate::domain::ids::RequestId;
+use crate::domain::request::{EventKind, Request, RequestEvent};
+use crate::domain::result::{Proposals, RoleResult};
+use crate::domain::role::Role;
+use crate::domain::sprint::Todo;
+use crate::store;
+
+/// Files of a change that are named.
+const FILES: usize = 30;
+/// Characters of a report.
+const REPORT: usize = 1_500;
+/// Earlier attempts that are told, the last first.
+const ATTEMPTS: usize = 2;
+
+/// The work that a todo's request builds on; nothing for any other request.
+pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
+    let Some(own) = &request.todo_id else { return Vec::new() };
+    let todos: Vec<Todo> = team.hub.read(|state| {
+        let sprint = request.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
+        sprint.map(|sprint| sprint.work.todos.clone()).unwrap_or_default()
+    });
+    let on = todos.iter().find(|todo| todo.todo_id == *own).map(|todo| todo.depends_on.as_slice());
+    let on = on.unwrap_or_default().iter();
+    let before = on.filter_map(|id| todos.iter().find(|todo| todo.todo_id == *id));
+    let delivered = before.filter_map(|todo| {
+        let (old, events) = read(team, todo.request_id.as_ref()?)?;
+        Some(EarlierWork { title: todo.title.clone(), ..work(&old, &events) })
+    });
+    let mut all: Vec<EarlierWork> = delivered.collect();
+    let mut next = request.params.retry_of_request_id.clone();
+    for _ in 0..ATTEMPTS {
+        let Some((old, events)) = next.take().and_then(|id| read(team, &id)) else { break };
+        all.push(EarlierWork { is_attempt: true, ..work(&old, &events) });
+        next = old.params.retry_of_request_id.clone();
+    }
+    all
+}
+
+/// A request and its history. What is gone by now is nothing to build on.
+fn read(team: &Team, id: &RequestId) -> Option<(Request, Vec<RequestEvent>)> {
+    let request = store::read_request(team.root(), id);
+    let found = request.and_then(|it| Ok((it, store::read_events(team.root(), id)?)));
+    match found {
+        Ok((request, events)) => Some((request?, events)),
+        Err(error) => {
+            tracing::warn!(request = %id, %error, "what a todo builds on cannot be read");
+            None
+        }
+    }
+}
+
+fn work(old: &Request, events: &[RequestEvent]) -> EarlierWork {
+    let results = || {
+        let reports = events.iter().rev().filter(|event| event.kind == EventKind::RoleReport);
+        reports.filter_map(|event| {
+            let result = event.payload.get("result").cloned()?;
+            serde_json::from_value::<RoleResult>(result).ok()
+        })
+    };
+    let built = results()
+        .find(|it| matches!(it.role, Role::Developer | Role::ConflictResolver))
+        .map(|it| it.proposals.implementation_report.unwrap_or(it.summary));
+    let judged = results().find(|it| it.role == Role::Qa).map(|it| it.proposals);
+    let mut ends = events.iter().rev().filter(|event| event.kind == EventKind::Blocked);
+    let stopped_by = ends.next().filter(|_| old.outcome.commit_sha.is_none()).map(|event| {
+        let detail = event.payload.get("detail").and_then(Value::as_str).unwrap_or_default();
+        format!("{} {detail}", event.summary).trim_end().to_owned()
+    });
+    let files = old.work.candidate.iter().flat_map(|candidate| &candidate.paths);
+    EarlierWork {
+        title: old.scope.lines().next().unwrap_or_default().to_owned(),
+        status: old.status.as_str().to_owned(),
+        commit: old.outcome.commit_sha.clone().unwrap_or_default(),
+        files: files.take(FILES).map(|changed| changed.path.clone()).collect(),
+        report: built.unwrap_or_default().chars().take(REPORT).collect(),
+        to_know: judged.map(|judged| to_know(&judged)).unwrap_or_default(),
+        stopped_by: stopped_by.unwrap_or_default(),
+        is_attempt: false,
+    }
+}
+
+/// What QA saw that whoever goes on has to know.
+fn to_know(judged: &Proposals) -> Vec<String> {
+    let verdict = judged.qa_validation.iter();
+    verdict.flat_map(|it| it.findings.iter().chain(&it.residual_risks).cloned()).take(10).collect()
+}
