@@ -9,9 +9,9 @@ use crate::domain::ids::MessageId;
 pub const MOST_QUESTIONS: usize = 4;
 /// The options that a question has at least and at most.
 pub const OPTIONS: std::ops::RangeInclusive<usize> = 2..=5;
-/// The longest question and the longest option, in characters: what Discord shows in a list.
+/// The longest question, in characters.
 pub const LONGEST_QUESTION: usize = 300;
-/// See [`LONGEST_QUESTION`].
+/// The longest option, in characters: what Discord shows of it in a list.
 pub const LONGEST_OPTION: usize = 80;
 /// The longest answer in a person's own words, in characters.
 pub const LONGEST_ANSWER: usize = 300;

@@ -70,6 +70,7 @@ pub(super) fn end(
     values: Value,
 ) {
     let now = turn.now;
+    say::close_questions(turn, id);
     let Some(request) = turn.edit(id) else { return };
     request.status = status;
     request.route.current_role = None;

@@ -13,7 +13,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
-use crate::domain::request::{EventKind, Followup, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
 
 /// Takes in a message in the room of an open request.
 pub(super) fn said(
@@ -25,7 +25,10 @@ pub(super) fn said(
     if !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
     }
-    let blocked = turn.request(id).is_some_and(|r| r.status == RequestStatus::Blocked);
+    // A file alone answers no question.
+    let says_nothing = |it: &Request| questions::is_asked(it) && message.content.trim().is_empty();
+    let blocked =
+        turn.request(id).is_some_and(|it| it.status == RequestStatus::Blocked && !says_nothing(it));
     if blocked {
         turn.record(id, EventKind::Resumed, &message.author.name, "answered", Value::Null);
         reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));

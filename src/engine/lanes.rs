@@ -58,10 +58,12 @@ pub(super) fn begin(
     said: Option<RequestIntent>,
 ) -> WorkflowDecision {
     let named = turn.request(id).and_then(|request| request.route.lane);
-    let choice = named.unwrap_or_else(|| {
-        let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
-        choose(&turn.policy.routes, intent::read(text).intent, said)
-    });
+    let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
+    let read = intent::read(text).intent;
+    let choice = match named {
+        Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
+        None => choose(&turn.policy.routes, read, said),
+    };
     // Where a plan is asked about, there has to be one.
     let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow;
     let lane = if asks { choice.lane.max(Lane::Standard) } else { choice.lane };

@@ -6,9 +6,8 @@ use serde_json::json;
 
 use super::authorize::{Granted, act};
 use super::decision::{Answer, Wake};
-use super::say;
-use super::standing;
 use super::turn::Turn;
+use super::{questions, say, standing};
 use crate::domain::change::Change;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
@@ -95,9 +94,14 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                     }
                 }
                 Act::Post { gate_id: None, menus, .. } if !menus.is_empty() => {
-                    let asked = old.request_id.as_ref().and_then(|request| turn.edit(request));
-                    if let (Some(request), Some(message)) = (asked, message_ids.last()) {
-                        request.work.questions_card = Some((channel_id, *message));
+                    if let (Some(id), Some(message)) = (&old.request_id, message_ids.last()) {
+                        let card = (channel_id, *message);
+                        let is_asked = turn.request(id).is_some_and(questions::is_asked);
+                        match turn.edit(id).filter(|_| is_asked) {
+                            Some(request) => request.work.questions_card = Some(card),
+                            // It was answered before the card was there.
+                            None => say::unbutton(turn, card, Some(id)),
+                        }
                     }
                 }
                 Act::Board { sprint_id, .. } => {

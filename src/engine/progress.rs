@@ -363,7 +363,7 @@ pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool
 
 /// A blocked request goes on with new input: with the planner where a workflow has begun.
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
-    questions::withdrawn(turn, id);
+    questions::planned_anew(turn, id);
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
     if let Some(conflict) = &mut request.work.conflict {

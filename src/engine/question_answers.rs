@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Resource, act, authorize};
 use super::decision::Answer;
 use super::gates::plan;
-use super::questions::{close_card, is_asked, tell};
+use super::questions::{decided, is_asked, tell};
 use super::turn::Turn;
 use super::{progress, say};
 use crate::domain::actor::Actor;
@@ -14,7 +14,7 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::plan_decision::{
     DecidedAnswer, DecidedBy, GivenAnswer, LONGEST_ANSWER, NumberedAnswer, PlanDecision,
 };
-use crate::domain::request::{EventKind, RequestStatus, SelectionSource};
+use crate::domain::request::{RequestStatus, SelectionSource};
 
 /// Somebody answers some of the questions, and leaves the `rest` to the planner or for later. Until the last one is
 /// answered an answer can be changed.
@@ -38,6 +38,11 @@ pub(super) fn answer(
         return refused("questions.closed", json!({ "request_id": id.as_str() }));
     }
     let mut decisions = request.work.decisions.clone();
+    let asked_by = request.work.questions_card;
+    if !answers.is_empty() && card.is_some() && asked_by.is_some() && asked_by != card {
+        // The lists of an older card are about other questions.
+        return refused("gate.stale", json!({}));
+    }
     let message_id = card.map(|(_, message_id)| message_id);
     let by = DecidedBy::Person { name: granted.name(), message_id };
     for NumberedAnswer { number, answer } in answers {
@@ -80,9 +85,7 @@ pub(super) fn answer(
     if let Some(request) = turn.edit(id) {
         request.work.decisions = decisions;
     }
-    let numbers: Vec<usize> = answers.iter().map(|it| it.number).collect();
-    let payload = json!({ "questions": numbers, "rest": rest });
-    turn.record(id, EventKind::Decided, &granted.name(), "answered", payload);
+    decided(turn, id, &granted.name());
     if open.is_empty() {
         go_on(turn, id);
     }
@@ -107,16 +110,17 @@ pub(super) fn left_to_planner(turn: &mut Turn<'_>, id: &RequestId) -> bool {
             decision.answer = Some(decision.assumed());
         }
     }
+    decided(turn, id, "planner");
     go_on(turn, id);
     true
 }
 
 /// Every question has its answer.
 fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
-    close_card(turn, id);
-    tell(turn, id);
+    say::close_questions(turn, id);
     let Some(request) = turn.edit(id) else { return };
     if !request.work.decisions.iter().all(PlanDecision::is_as_assumed) {
+        tell(turn, id, 0);
         progress::resume(turn, id, SelectionSource::PlanningResume);
         return;
     }
@@ -125,7 +129,9 @@ fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
     request.blocked = None;
     let next = request.params.workflow.as_ref().map(|state| state.step);
     if next.is_some_and(|next| plan::holds(turn, id, next)) {
+        // Its card shows them.
         return;
     }
+    tell(turn, id, 0);
     progress::begin_current(turn, id);
 }

@@ -1,18 +1,18 @@
 //! What the planner asks before anything is built: a card with its questions, which whoever may write to the team
 //! answers one by one, in words, or by leaving it to the planner ([`super::question_answers`]).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::turn::Turn;
 use super::{ending, say};
 use crate::domain::block::BlockCode;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::intent::Intent;
 use crate::domain::modes::PlanningMode;
 use crate::domain::outgoing::{Act, Button, ButtonAct, ChoiceMenu, Priority, Target, Voice};
 use crate::domain::plan_decision::{DecidedAnswer, DecidedBy, LONGEST_ANSWER, PlanDecision};
 use crate::domain::policy::Policy;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{EventKind, Request};
 
 /// Whether people are asked about what the planner cannot know: once for a feature that somebody asked for.
 #[must_use]
@@ -45,13 +45,15 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     if new.is_empty() {
         return false;
     }
+    let told = known.len();
     if let Some(request) = turn.edit(id) {
         request.work.decisions.extend(new);
     }
     if asks {
         ask(turn, id);
     } else {
-        tell(turn, id);
+        decided(turn, id, "planner");
+        tell(turn, id, told);
     }
     asks
 }
@@ -59,7 +61,10 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
 fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     ending::stop(turn, id, BlockCode::Questions, "", Vec::new());
     let Some(request) = turn.request(id) else { return };
-    let values = json!({ "request_id": id.as_str(), "decisions": say::decisions(request) });
+    // What was asked in a terminal or by a command has no room in which words would be heard.
+    let has_room = request.conversation.room.is_some();
+    let decisions = say::decisions(request);
+    let values = json!({ "request_id": id.as_str(), "decisions": decisions, "has_room": has_room });
     let menu = |(decision, number): (&PlanDecision, usize)| ChoiceMenu {
         subject: format!("{id}.{number}"),
         label: format!("D-{number} · {}", decision.question),
@@ -84,17 +89,25 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     turn.send(outgoing);
 }
 
-/// Says in the room what was decided.
-pub(super) fn tell(turn: &mut Turn<'_>, id: &RequestId) {
+/// Says in the room what was decided, but for what was `told` before.
+pub(super) fn tell(turn: &mut Turn<'_>, id: &RequestId, told: usize) {
     let Some(request) = turn.request(id) else { return };
-    let values = json!({ "decisions": say::decisions(request) });
+    let decisions: Vec<Value> = say::decisions(request).into_iter().skip(told).collect();
+    let values = json!({ "decisions": decisions });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "questions.decided", values);
+}
+
+/// A line of the request's history.
+pub(super) fn decided(turn: &mut Turn<'_>, id: &RequestId, by: &str) {
+    let Some(request) = turn.request(id) else { return };
+    let lines = request.work.decisions.iter().filter_map(PlanDecision::line);
+    let lines = lines.collect::<Vec<_>>().join("; ");
+    turn.record(id, EventKind::Decided, by, &say::cut(&lines, 300), Value::Null);
 }
 
 /// Whether people are asked now.
 pub(super) fn is_asked(request: &Request) -> bool {
-    request.status == RequestStatus::Blocked
-        && request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Questions)
+    request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Questions)
 }
 
 /// Words for a request that waits for answers: they answer what is open, and the planner reads them whole.
@@ -102,29 +115,54 @@ pub(super) fn answered_in_words(turn: &mut Turn<'_>, id: &RequestId, by: &Decide
     if !turn.request(id).is_some_and(is_asked) {
         return;
     }
-    let text = say::cut(&words.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_ANSWER);
+    let text = flat(words);
     if let Some(request) = turn.edit(id) {
         for decision in request.work.decisions.iter_mut().filter(|it| it.is_open()) {
             decision.answer = Some(DecidedAnswer { text: text.clone(), by: by.clone() });
         }
     }
-    close_card(turn, id);
-    tell(turn, id);
+    let name = match by {
+        DecidedBy::Person { name, .. } => name.as_str(),
+        DecidedBy::Planner => "planner",
+    };
+    decided(turn, id, name);
+    say::close_questions(turn, id);
+    tell(turn, id, 0);
 }
 
-/// The request is planned anew: what was asked and not answered may be asked again.
-pub(super) fn withdrawn(turn: &mut Turn<'_>, id: &RequestId) {
-    if turn.request(id).is_some_and(|it| it.work.decisions.iter().any(PlanDecision::is_open)) {
-        if let Some(request) = turn.edit(id) {
-            request.work.decisions.retain(|decision| !decision.is_open());
+/// Words as an answer: in one line.
+fn flat(words: &str) -> String {
+    say::cut(&words.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_ANSWER)
+}
+
+/// A message that answered questions has other words now: so have the answers.
+pub(super) fn reworded(request: &mut Request, message: MessageId, words: &str) {
+    for decision in &mut request.work.decisions {
+        if let Some(DecidedAnswer { text, by: DecidedBy::Person { message_id, .. } }) =
+            &mut decision.answer
+            && *message_id == Some(message)
+            && !words.trim().is_empty()
+        {
+            *text = flat(words);
         }
-        close_card(turn, id);
     }
 }
 
-/// Nothing is asked any more: the card keeps no buttons.
-pub(super) fn close_card(turn: &mut Turn<'_>, id: &RequestId) {
-    if let Some(card) = turn.edit(id).and_then(|request| request.work.questions_card.take()) {
-        say::unbutton(turn, card, Some(id));
+/// The request is planned anew while people are asked: where nobody has answered anything, the planner may ask again; else
+/// the numbers stay, and what is open is taken as it was assumed.
+pub(super) fn planned_anew(turn: &mut Turn<'_>, id: &RequestId) {
+    let Some(request) = turn.request(id) else { return };
+    if !request.work.decisions.iter().any(PlanDecision::is_open) {
+        return;
     }
+    if let Some(request) = turn.edit(id) {
+        let decisions = &mut request.work.decisions;
+        if decisions.iter().all(PlanDecision::is_open) {
+            decisions.clear();
+        }
+        for decision in decisions.iter_mut().filter(|it| it.is_open()) {
+            decision.answer = Some(decision.assumed());
+        }
+    }
+    say::close_questions(turn, id);
 }

@@ -40,7 +40,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
             "branch": turn.policy.branch,
             "roles": roles,
             "agent": turn.policy.agent_names(),
-            "rehearsal": turn.policy.agents.values().any(|agent| *agent == AgentKind::Rehearsal),
+            "rehearsal": turn.policy.agent_names().contains(AgentKind::Rehearsal.as_str()),
             "resumed_requests": open,
         });
         let content = say::content("startup", turn.policy.language, values);

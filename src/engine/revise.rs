@@ -8,7 +8,7 @@ use super::followup::{FULL, add_followup};
 use super::message::{origin, print, reply, saved, scope};
 use super::progress::goes_by_the_new_words;
 use super::turn::Turn;
-use super::{ending, gates, runs, say, train};
+use super::{ending, gates, questions, runs, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -63,6 +63,7 @@ fn reword(
         followup.body = message.content.clone();
         // Whoever took the earlier wording has not heard this one.
         followup.heard_by.clear();
+        questions::reworded(request, message.message_id, &message.content);
         runs::steer(turn, id, message.message_id);
     } else if request.body == message.content && saved(message).is_empty() {
         return Answer::Ignored(SAME);

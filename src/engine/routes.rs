@@ -6,7 +6,7 @@ use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Wake};
 use super::lanes::{addable, may_only_be_answered, step_named};
 use super::turn::Turn;
-use super::{handoff, say};
+use super::{handoff, questions, say};
 use crate::domain::actor::Actor;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
@@ -135,6 +135,7 @@ fn just_answer(
     if let Some(run) = run {
         turn.wake(Wake::StopRun(run));
     }
+    questions::planned_anew(turn, id);
     if let Some(request) = turn.edit(id) {
         request.route.lane = Some(LaneChoice::named(Lane::Answer, request.route.lane));
         request.params.workflow = None;

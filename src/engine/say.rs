@@ -170,7 +170,7 @@ pub(super) fn relay_line(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
 }
 
 /// The decisions of a request for people: each with its number, what was chosen from, and what was decided by whom.
-pub(super) fn decisions(request: &Request) -> Value {
+pub(super) fn decisions(request: &Request) -> Vec<Value> {
     let one = |(decision, number): (&PlanDecision, usize)| {
         let answer = decision.answer.as_ref();
         let by = answer.map(|answer| match &answer.by {
@@ -183,6 +183,15 @@ pub(super) fn decisions(request: &Request) -> Value {
         })
     };
     request.work.decisions.iter().zip(1..).map(one).collect()
+}
+
+/// Nothing is asked any more: the card with the questions keeps no buttons.
+pub(super) fn close_questions(turn: &mut Turn<'_>, id: &RequestId) {
+    let has_card = turn.request(id).is_some_and(|it| it.work.questions_card.is_some());
+    let card = turn.edit(id).filter(|_| has_card).and_then(|it| it.work.questions_card.take());
+    if let Some(card) = card {
+        unbutton(turn, card, Some(id));
+    }
 }
 
 /// The checks of some evidence, for templates.
@@ -322,6 +331,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "tokens": request.work.usage.input_tokens + request.work.usage.output_tokens,
         "cost": if request.work.usage.cost_usd > 0.0 { format!("{:.2}", request.work.usage.cost_usd) } else { String::new() },
         "agent": request.params.agent,
+        "blocked": request.blocked.as_ref().map(|it| it.code),
         "rehearsal": request.params.agent.contains("rehearsal"),
     });
     let digest = digest(&values);
@@ -330,9 +340,12 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     }
     let mut buttons = Vec::new();
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
-    if request.status == RequestStatus::Blocked {
-        let is_asked = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Questions);
-        buttons.push(button(if is_asked { ButtonAct::YouDecide } else { ButtonAct::Retry }));
+    match &request.blocked {
+        Some(blocked) if blocked.code == BlockCode::Questions => {
+            buttons.push(button(ButtonAct::YouDecide));
+        }
+        Some(_) => buttons.push(button(ButtonAct::Retry)),
+        None => {}
     }
     if !request.status.is_terminal() {
         buttons.push(button(ButtonAct::Cancel));

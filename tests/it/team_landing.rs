@@ -32,7 +32,6 @@ async fn lets_it_go_on(house: &House, asked: &str) {
 }
 
 /// The prompts that a role was given on an ended request, in order.
-/// What the runs of a role were told of a request.
 pub(crate) async fn prompts(house: &House, request: &Request, role: &str) -> Vec<String> {
     let id = request.request_id.as_str();
     let (code, text, error) = house.teams(&["prompt", "show", id, "--json"]).await;

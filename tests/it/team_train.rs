@@ -480,7 +480,8 @@ async fn a_train_lands_once_wherever_the_team_is_killed_or_the_power_fails() {
             Some(_) => 1,
             None => usize::try_from(appends / FEW).unwrap(),
         };
-        let deaths = (1..=appends).step_by(step);
+        let most = if step == 1 { usize::MAX } else { usize::try_from(FEW).unwrap() };
+        let deaths = (1..=appends).step_by(step).take(most);
         let deaths = deaths.flat_map(|at| [false, true].map(|power| Death { at, power }));
         let deaths: Vec<Death> = deaths.collect();
         let number = deaths.len();

@@ -151,7 +151,7 @@ fn card(
             let summary = request.work.result.as_ref().map(|it| say::whole(&it.summary));
             values["summary"] = json!(summary);
             values["criteria"] = json!(contract::criteria(request, None));
-            values["decisions"] = say::decisions(request);
+            values["decisions"] = json!(say::decisions(request));
             "gate.plan"
         }
         (GateKind::Budget, _) => {

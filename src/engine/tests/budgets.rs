@@ -17,8 +17,8 @@ use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
-use crate::engine::Answer;
 use crate::engine::why::why;
+use crate::engine::{Answer, Wake};
 use serde_json::json;
 
 fn usd(usd: f64) -> Allowance {
@@ -310,7 +310,9 @@ fn after_a_refusal_fewer_runs_of_the_agent_begin_until_one_is_over_or_an_hour_ha
 
     // Two are at work still: it goes on waiting. Then one.
     for (run, begins) in three[..2].iter().zip([false, true]) {
+        world.wakes.clear();
         world.end_run(run, failure(FailKind::Crash, None));
+        assert!(world.wakes.contains(&Wake::Role(Role::Orchestrator)), "whoever waits is woken");
         assert_eq!(waiting(&world).contains(&last), begins, "{:?}", world.state.spending);
     }
     assert!(world.begin_run(&last).is_some());

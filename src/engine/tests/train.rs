@@ -9,7 +9,7 @@ use serde_json::json;
 use super::histories::Dice;
 use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press, result};
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, EffectOutcome, LandingNotes, Proving};
+use crate::domain::effect::{EffectKind, EffectOutcome, GitObstacle, LandingNotes, Proving};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, CheckVerdict};
 use crate::domain::gate::Stance;
@@ -302,6 +302,41 @@ fn whoever_commits_withdraws_or_restarts_meanwhile_what_lands_is_proven() {
     for seed in 0..240 {
         history(seed);
     }
+}
+
+/// A person's merge is in the way of all that lands together.
+#[test]
+fn each_change_of_a_train_says_what_of_git_it_waits_for() {
+    let train = TrainPolicy { prove: Prove::Tip, batch: 10 };
+    let mut world = World::new(Policy { train, ..policy() });
+    asked(&mut world, 3);
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    let mut most = 0;
+    // The first one lands by itself, those that were composed meanwhile together.
+    while let Some(merge) = {
+        do_all_but(&mut world, &mut branch, |kind| !kind.lands().is_empty());
+        let mut effects = world.state.effects.values();
+        effects.find(|it| !it.kind.lands().is_empty()).cloned()
+    } {
+        let request_id = merge.kind.request_id().expect("a request").clone();
+        let obstacle = GitObstacle { path: "/project".to_owned(), is_lock: false };
+        world.submit(Event::GitBusy { request_id, obstacle });
+        let now = Timestamp::from_millis(world.clock);
+        for car in merge.kind.lands() {
+            let request = &world.state.requests[&car.request_id];
+            let told = why::why(&world.state, &world.policy, request, now);
+            assert_eq!(
+                (told.key.as_str(), &told.values["waits_for"]["path"]),
+                ("why.effect", &json!("/project"))
+            );
+        }
+        most = most.max(merge.kind.lands().len());
+        let EffectKind::Merge { commit, .. } = &merge.kind else { panic!("{merge:?}") };
+        let (commit, notes) = (commit.clone(), LandingNotes::default());
+        branch.head.clone_from(&commit);
+        world.effect(&merge.effect_id, EffectOutcome::Merged { commit, notes });
+    }
+    assert!(most > 1, "no two of them landed together");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Content, Outgoing};
 use crate::domain::policy::Policy;
@@ -80,7 +81,14 @@ fn moving(
         });
         return Some(("why.running", values));
     }
-    let effect = state.effects.values().find(|effect| effect.kind.request_id() == Some(id));
+    let lands = |kind: &EffectKind| kind.lands().iter().any(|car| car.request_id == *id);
+    let effects = || state.effects.values();
+    if let Some(effect) = effects().find(|it| it.waits_for.is_some() && lands(&it.kind)) {
+        let (name, waits_for) = (effect.kind.name(), &effect.waits_for);
+        let values = json!({ "request_id": id.as_str(), "effect": name, "waits_for": waits_for });
+        return Some(("why.effect", values));
+    }
+    let effect = effects().find(|effect| effect.kind.request_id() == Some(id));
     let waits_for = effect.and_then(|effect| effect.waits_for.as_ref());
     let effect = effect.map(|effect| effect.kind.name());
     let place = train::place(state, id);
