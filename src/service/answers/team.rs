@@ -7,7 +7,7 @@ use crate::agents::Confinement;
 use crate::domain::config::AgentKind;
 use crate::domain::guard::Guard;
 use crate::domain::outgoing::SET_ASIDE;
-use crate::domain::policy::Right;
+use crate::domain::policy::{PlanStances, Right};
 use crate::domain::role::Role;
 use crate::domain::run::Approach;
 use crate::domain::time::Timestamp;
@@ -99,6 +99,13 @@ pub(super) fn settings(team: &Team) -> Value {
                 json!({ "agent": agent, "runs": limit.runs, "until": until })
             })
             .collect();
+        let plan = match &gates.plan {
+            PlanStances::All(stance) => json!({ "all": stance, "by": [] }),
+            PlanStances::ByIntent(by) => {
+                let each = by.iter().map(|(intent, it)| json!({ "intent": intent, "stance": it }));
+                json!({ "all": null, "by": each.collect::<Vec<_>>() })
+            }
+        };
         let guards =
             Guard::ALL.map(|guard| json!({ "guard": guard, "stance": gates.of_guard(guard) }));
         json!({
@@ -113,6 +120,7 @@ pub(super) fn settings(team: &Team) -> Value {
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
             "guards": guards,
+            "plan": plan, "planning": policy.planning,
             "train": { "prove": policy.train.prove, "batch": policy.train.batch },
             "capacity": {
                 "todos": capacity.todos, "runs": capacity.runs, "checks": capacity.checks,
