@@ -27,6 +27,16 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
         let Change::Event(id, event) = change else {
             continue;
         };
+        if event.kind == EventKind::Decided {
+            let request =
+                changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
+            let insights = request.map(decisions).unwrap_or_default();
+            let status = "decided before it is built".to_owned();
+            let entry =
+                Entry { insights, status, ..Entry::new(Role::Planner, id, event, request, None) };
+            out.push(entry.append_shared("decision_log.md")?);
+            continue;
+        }
         if !matches!(event.kind, EventKind::RoleReport | EventKind::RoleNote) {
             continue;
         }
@@ -54,6 +64,13 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
 fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Request> {
     let mut saved = changes.iter().rev().filter_map(Change::saved_request);
     saved.find(|request| request.request_id == *id).map(|request| &**request)
+}
+
+/// What was decided about what a request leaves open, a line each with its number.
+fn decisions(request: &Request) -> Vec<String> {
+    let lines = request.work.decisions.iter().zip(1..);
+    let lines = lines.filter_map(|(decision, number)| Some((number, decision.line()?)));
+    lines.map(|(number, line)| one_line(&format!("D-{number}: {line}"))).collect()
 }
 
 /// What the entry templates may show.
@@ -224,6 +241,7 @@ pub fn request_snapshot(request: &Request) -> Result<String, AssetError> {
             "body": request.body,
             "followups": followups,
             "artifacts": artifacts,
+            "decisions": decisions(request),
             "result": result,
         }),
     )
@@ -252,6 +270,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::plan_decision::{DecidedAnswer, DecidedBy, PlanDecision};
     use crate::domain::request::{RequestRoute, RequestStatus, RequestWork};
     use crate::domain::time::Timestamp;
 
@@ -316,6 +335,32 @@ mod tests {
         }
         let created = [report(Role::Qa).remove(0)];
         assert!(documents_for(&created, &State::default()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_a_person_decides_goes_to_the_decision_log_with_its_number() {
+        let mut decided = report(Role::Planner);
+        let by = DecidedBy::Person { name: "Mina".to_owned(), message_id: None };
+        let decision = |question: &str, answer| PlanDecision {
+            question: question.to_owned(),
+            options: vec!["loud".to_owned(), "quiet".to_owned()],
+            assumption: "loud".to_owned(),
+            answer,
+        };
+        let quiet = DecidedAnswer { text: "quiet\n## forged".to_owned(), by };
+        let mut request = request(Role::Planner);
+        request.work.decisions = vec![decision("Where?", None), decision("How loud?", Some(quiet))];
+        decided[0] = Change::save(request.clone());
+        if let Change::Event(_, event) = &mut decided[1] {
+            event.kind = EventKind::Decided;
+            event.actor = "Mina".to_owned();
+        }
+        let appended = documents_for(&decided, &State::default()).unwrap();
+        let [Change::Append { file, text }] = appended.as_slice() else { panic!("{appended:?}") };
+        assert_eq!(file, "shared_workspace/decision_log.md");
+        let line = "- D-2: How loud? quiet ## forged (decided by Mina)\n";
+        assert!(text.contains(line) && !text.contains("D-1"), "{text}");
+        assert!(request_snapshot(&request).unwrap().contains(line));
     }
 
     #[test]
