@@ -60,7 +60,6 @@ pub(crate) fn policy() -> Policy {
         actions: BTreeMap::new(),
         train: Default::default(),
         has_checks: true,
-        checks: ["unit".to_owned()].into(),
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),

@@ -52,17 +52,10 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
 /// The worktree equals its base. Whoever built it has built nothing; what was to be judged, proven and
 /// committed is not there.
 pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
-    let own = turn.request(id);
-    let item = own.and_then(|it| turn.before().backlog.get(it.backlog_id.as_ref()?));
-    let already = own.and_then(|it| proof::holds_at_base(it, item.map(AsRef::as_ref), turn.policy));
     let Some(request) = turn.edit(id) else { return };
     request.work.candidate = None;
     request.work.evidence = None;
-    if let Some(base) = already {
-        // Nobody has anything to judge but the checks, which run once more.
-        request.work.candidate = Some(Candidate::of_base(&base, &say::title(&request.scope)));
-        begin(turn, id);
-    } else if turn.step(id).is_some_and(|step| step.kind.judges() || step.kind == StepKind::Land) {
+    if turn.step(id).is_some_and(|step| step.kind.judges() || step.kind == StepKind::Land) {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
     } else {

@@ -312,11 +312,6 @@ pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
 
 fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
     let branch = turn.policy.branch.clone();
-    // Whoever built it changed nothing, and nothing was to be changed.
-    let held_before = turn
-        .request(id)
-        .and_then(|request| request.work.base.as_ref())
-        .is_some_and(|base| base.commit == head);
     let Some(request) = turn.edit(id) else { return };
     request.work.candidate = None;
     let summary =
@@ -326,7 +321,6 @@ fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
         "summary": say::whole(&summary),
         "head": say::short(head),
         "branch": branch,
-        "held_before": held_before,
         "checks": say::checks(request.work.evidence.as_ref()),
     });
     ending::end(turn, id, RequestStatus::Completed, "final.already_there", values);

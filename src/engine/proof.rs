@@ -1,9 +1,6 @@
 //! What evidence is worth: whether a change may go on by what the checks said of it.
 
-use super::contract;
-use crate::domain::backlog::BacklogItem;
-use crate::domain::criterion::Judge;
-use crate::domain::evidence::{BaseVerdict, Evidence, Proof};
+use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::policy::Policy;
 use crate::domain::request::Request;
@@ -29,20 +26,4 @@ pub(super) fn of_candidate(request: &Request, policy: &Policy) -> Proof {
         return Proof::None;
     }
     of(evidence, policy)
-}
-
-/// The base of a request at which all that it is held against holds already: checks decide every criterion, and each of
-/// them was green there.
-pub(super) fn holds_at_base(
-    request: &Request,
-    item: Option<&BacklogItem>,
-    policy: &Policy,
-) -> Option<String> {
-    let base = request.work.base.as_ref().filter(|base| base.verdict == BaseVerdict::Green)?;
-    let criteria = contract::criteria(request, item);
-    let checked = criteria.iter().all(|criterion| match &criterion.judge {
-        Judge::Check(name) => policy.checks.contains(name),
-        Judge::Qa | Judge::Person => false,
-    });
-    (checked && !criteria.is_empty()).then(|| base.commit.clone())
 }

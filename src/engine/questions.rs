@@ -135,8 +135,9 @@ fn flat(words: &str) -> String {
     say::cut(&words.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_ANSWER)
 }
 
-/// A message that answered questions has other words now: so have the answers.
-pub(super) fn reworded(request: &mut Request, message: MessageId, words: &str) {
+/// A message that answered questions has other words now: so have the answers. Whether there are any.
+pub(super) fn reworded(request: &mut Request, message: MessageId, words: &str) -> bool {
+    let mut changed = false;
     for decision in &mut request.work.decisions {
         if let Some(DecidedAnswer { text, by: DecidedBy::Person { message_id, .. } }) =
             &mut decision.answer
@@ -144,8 +145,10 @@ pub(super) fn reworded(request: &mut Request, message: MessageId, words: &str) {
             && !words.trim().is_empty()
         {
             *text = flat(words);
+            changed = true;
         }
     }
+    changed
 }
 
 /// The request is planned anew while people are asked: where nobody has answered anything, the planner may ask again; else

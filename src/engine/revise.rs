@@ -6,7 +6,7 @@ use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::followup::{FULL, add_followup};
 use super::message::{origin, print, reply, saved, scope};
-use super::progress::goes_by_the_new_words;
+use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
 use super::{ending, gates, questions, runs, say, train};
 use crate::domain::actor::Actor;
@@ -14,7 +14,7 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
-use crate::domain::request::{EventKind, Request, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -63,8 +63,16 @@ fn reword(
         followup.body = message.content.clone();
         // Whoever took the earlier wording has not heard this one.
         followup.heard_by.clear();
-        questions::reworded(request, message.message_id, &message.content);
+        let has_answered = questions::reworded(request, message.message_id, &message.content);
         runs::steer(turn, id, message.message_id);
+        if has_answered {
+            questions::decided(turn, id, &granted.name());
+        }
+        if has_answered && gates::plan::is_open(turn, id) {
+            // What somebody would decide on was made by the earlier answer.
+            gates::card::void(turn, id);
+            resume(turn, id, SelectionSource::Edited);
+        }
     } else if request.body == message.content && saved(message).is_empty() {
         return Answer::Ignored(SAME);
     } else if !began_by_it || has_own_words {

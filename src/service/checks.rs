@@ -87,8 +87,7 @@ pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError>
         Ok::<_, EffectError>((plan, guarded))
     })
     .await??;
-    let names = plan.checks.iter().map(|check| check.name.clone()).collect();
-    team.hub.know_checks(names, plan.digest.clone(), guarded);
+    team.hub.know_checks(!plan.checks.is_empty(), plan.digest.clone(), guarded);
     Ok(plan)
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::team::Team;
 use crate::agents::EarlierWork;
 use crate::domain::ids::RequestId;
-use crate::domain::request::{EventKind, Request, RequestEvent};
+use crate::domain::request::{EventKind, Request, RequestEvent, RequestStatus};
 use crate::domain::result::{Proposals, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::sprint::Todo;
@@ -16,6 +16,10 @@ use crate::store;
 const FILES: usize = 30;
 /// Characters of a report.
 const REPORT: usize = 1_500;
+/// Characters of any other line.
+const LINE: usize = 600;
+/// Todos that it depends on.
+const DEPENDENCIES: usize = 8;
 /// Earlier attempts that are told, the last first.
 const ATTEMPTS: usize = 2;
 
@@ -29,7 +33,7 @@ pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
     let on = todos.iter().find(|todo| todo.todo_id == *own).map(|todo| todo.depends_on.as_slice());
     let on = on.unwrap_or_default().iter();
     let before = on.filter_map(|id| todos.iter().find(|todo| todo.todo_id == *id));
-    let delivered = before.filter_map(|todo| {
+    let delivered = before.take(DEPENDENCIES).filter_map(|todo| {
         let (old, events) = read(team, todo.request_id.as_ref()?)?;
         Some(EarlierWork { title: todo.title.clone(), ..work(&old, &events) })
     });
@@ -46,7 +50,7 @@ pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
 /// A request and its history. What is gone by now is nothing to build on.
 fn read(team: &Team, id: &RequestId) -> Option<(Request, Vec<RequestEvent>)> {
     let request = store::read_request(team.root(), id);
-    let found = request.and_then(|it| Ok((it, store::read_events(team.root(), id)?)));
+    let found = request.and_then(|it| Ok((it, store::read_settled_events(team.root(), id)?)));
     match found {
         Ok((request, events)) => Some((request?, events)),
         Err(error) => {
@@ -66,12 +70,14 @@ fn work(old: &Request, events: &[RequestEvent]) -> EarlierWork {
     };
     let built = results()
         .find(|it| matches!(it.role, Role::Developer | Role::ConflictResolver))
-        .map(|it| it.proposals.implementation_report.unwrap_or(it.summary));
+        .map(|it| it.proposals.implementation_report.unwrap_or(it.summary))
+        .or_else(|| old.work.result.as_ref().map(|it| it.summary.clone()));
     let judged = results().find(|it| it.role == Role::Qa).map(|it| it.proposals);
+    let is_done = matches!(old.status, RequestStatus::Committed | RequestStatus::Completed);
     let mut ends = events.iter().rev().filter(|event| event.kind == EventKind::Blocked);
-    let stopped_by = ends.next().filter(|_| old.outcome.commit_sha.is_none()).map(|event| {
+    let stopped_by = ends.next().filter(|_| !is_done).map(|event| {
         let detail = event.payload.get("detail").and_then(Value::as_str).unwrap_or_default();
-        format!("{} {detail}", event.summary).trim_end().to_owned()
+        cut(format!("{} {detail}", event.summary).trim_end(), LINE)
     });
     let files = old.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     EarlierWork {
@@ -79,7 +85,7 @@ fn work(old: &Request, events: &[RequestEvent]) -> EarlierWork {
         status: old.status.as_str().to_owned(),
         commit: old.outcome.commit_sha.clone().unwrap_or_default(),
         files: files.take(FILES).map(|changed| changed.path.clone()).collect(),
-        report: built.unwrap_or_default().chars().take(REPORT).collect(),
+        report: cut(&built.unwrap_or_default(), REPORT),
         to_know: judged.map(|judged| to_know(&judged)).unwrap_or_default(),
         stopped_by: stopped_by.unwrap_or_default(),
         is_attempt: false,
@@ -89,5 +95,10 @@ fn work(old: &Request, events: &[RequestEvent]) -> EarlierWork {
 /// What QA saw that whoever goes on has to know.
 fn to_know(judged: &Proposals) -> Vec<String> {
     let verdict = judged.qa_validation.iter();
-    verdict.flat_map(|it| it.findings.iter().chain(&it.residual_risks).cloned()).take(10).collect()
+    let lines = verdict.flat_map(|it| it.findings.iter().chain(&it.residual_risks));
+    lines.take(10).map(|line| cut(line, LINE)).collect()
+}
+
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }

@@ -1,7 +1,7 @@
 //! The hub owns the open records. Whatever happens comes here as an event, is decided by the engine,
 //! made durable in one append, and only then answered and acted upon.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::StreamExt as _;
@@ -104,15 +104,9 @@ impl Hub {
     }
 
     /// Learns which checks are configured now, and what is guarded because they run by it.
-    pub(super) fn know_checks(
-        &self,
-        checks: BTreeSet<String>,
-        digest: String,
-        guarded: Vec<String>,
-    ) {
+    pub(super) fn know_checks(&self, has_checks: bool, digest: String, guarded: Vec<String>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        policy.has_checks = !checks.is_empty();
-        policy.checks = checks;
+        policy.has_checks = has_checks;
         policy.checks_digest = digest;
         policy.gates.guarded = guarded;
     }

@@ -322,7 +322,6 @@ impl Workspace {
             relay_channel: Some(self.channels()?.relay),
             actions,
             has_checks: !runtime.checks.is_empty(),
-            checks: runtime.checks.iter().map(|check| check.name.as_str().to_owned()).collect(),
             checks_digest: checks_digest(runtime),
             proves_base: runtime.prove_base,
             project: self

@@ -364,6 +364,17 @@ fn nobodys_words_pass_for_ours() {
     let said = || PersonMessage::new(evil, evil);
     let mut task = task();
     task.criteria = vec![text().into()];
+    task.decisions = vec![text()];
+    task.work.builds_on = vec![EarlierWork {
+        title: text(),
+        status: "failed".to_owned(),
+        commit: "abc".to_owned(),
+        files: vec![text()],
+        report: text(),
+        to_know: vec![text()],
+        stopped_by: text(),
+        is_attempt: false,
+    }];
     task.conflict = Some(ConflictBrief {
         head: text(),
         paths: vec![text()],

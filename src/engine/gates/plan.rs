@@ -51,6 +51,12 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
     true
 }
 
+/// Whether somebody is asked about the plan now.
+pub(in crate::engine) fn is_open(turn: &Turn<'_>, id: &RequestId) -> bool {
+    let gate = turn.request(id).and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
+    gate.is_some_and(|gate| gate.kind == GateKind::Plan)
+}
+
 /// The plan may be built.
 pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId) {
     if let Some(request) = turn.edit(id) {

@@ -358,3 +358,20 @@ fn whoever_names_the_lane_of_a_feature_is_asked_as_well() {
     });
     assert_eq!(has_room, Some(json!(false)), "words would not be heard where there is no room");
 }
+
+#[test]
+fn other_words_of_an_answer_void_the_plan_that_was_made_by_the_earlier_ones() {
+    let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
+    let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);
+    world.deliver();
+    let words = Message { message_id: MessageId(77_001), ..in_room(&world, &id, "casual") };
+    world.submit(Event::Message(words.clone()));
+    world.finish_well();
+    let gate = world.request(&id).work.gate_id.expect("a gate");
+    world.submit(Event::MessageEdited(Message { content: "very casual".to_owned(), ..words }));
+    assert_eq!((world.request(&id).work.gate_id, has_it(&world)), (None, Role::Planner));
+    world.finish_well();
+    let again = world.request(&id).work.gate_id.expect("another gate");
+    assert_ne!(again, gate);
+    assert_eq!(decided(&world, &id)[0], "Which form? very casual (decided by owner)");
+}

@@ -11,11 +11,10 @@ use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
-use crate::domain::evidence::{BaseStanding, BaseVerdict, CheckVerdict};
+use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::lifecycle::{StepName, counter};
-use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
@@ -144,55 +143,6 @@ fn a_build_that_changes_no_file_is_a_failed_attempt_and_then_a_persons_business(
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Committed);
     assert_eq!(request.work.spent.rejected, 0);
-}
-
-/// Where checks decide all that it is held against and were green before, no change is what was wanted: they run once
-/// more, and nobody judges what is not there.
-#[test]
-fn a_build_that_changes_no_file_is_all_right_where_every_criterion_held_before() {
-    for (criteria, verdict, is_right) in [
-        (&["(check: unit) it adds"][..], BaseVerdict::Green, true),
-        (&["(check: unit) it adds"], BaseVerdict::Red, false),
-        (&["(check: unit) it adds"], BaseVerdict::Unknown, false),
-        (&["(check: other) it adds"], BaseVerdict::Green, false),
-        (&["(check: unit) it adds", "it reads well"], BaseVerdict::Green, false),
-        (&["(check: unit) it adds", "(manual) it reads well"], BaseVerdict::Green, false),
-        (&[], BaseVerdict::Green, false),
-    ] {
-        let mut world = World::new(Policy { proves_base: true, ..policy() });
-        let id = world.message("look around");
-        let base = BaseStanding { commit: "b0".to_owned(), verdict, ..BaseStanding::default() };
-        let mut proven = 0;
-        let todo = loop {
-            let todo = world.todo().first().cloned().expect("something to do");
-            match &todo {
-                Todo::Run(it) if world.state.envelopes[it].target_role == Role::Planner => {
-                    break todo;
-                }
-                Todo::Effect(effect) => {
-                    let effect = effect.clone();
-                    world.effect(&effect, EffectOutcome::BaseProven(base.clone()));
-                }
-                Todo::Run(_) | Todo::Report(_) => world.do_well(&todo),
-            }
-        };
-        let mut planned = good(Role::Planner, Some(steps::DRAFT));
-        let criteria: Vec<String> = criteria.iter().map(|it| (*it).to_owned()).collect();
-        planned.proposals.acceptance_criteria = Some(criteria.clone());
-        report(&mut world, &todo, RunOutcome::Result(Arc::new(planned)));
-        world.finish_with(|kind| {
-            if matches!(kind, EffectKind::Checks { commit, .. } if commit == "b0") {
-                proven += 1;
-                return Some(EffectOutcome::Checked(evidence("b0", CheckVerdict::Passed)));
-            }
-            matches!(kind, EffectKind::Commit { .. }).then_some(EffectOutcome::NothingChanged)
-        });
-        let request = world.request(&id);
-        let expected = if is_right { RequestStatus::Completed } else { RequestStatus::Blocked };
-        assert_eq!((request.status, proven), (expected, u32::from(is_right)), "{criteria:?}");
-        assert_eq!(request.outcome.commit_sha, None);
-        assert_eq!(world.said.contains(&"final.already_there".to_owned()), is_right);
-    }
 }
 
 #[test]

@@ -66,7 +66,6 @@ pub(super) fn policy() -> Policy {
         actions: std::collections::BTreeMap::new(),
         train: crate::domain::policy::TrainPolicy::default(),
         has_checks: true,
-        checks: ["unit".to_owned()].into(),
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),
