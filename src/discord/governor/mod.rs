@@ -124,6 +124,8 @@ struct Budget {
     in_flight: u32,
     /// Calls that a whole window has.
     limit: Option<u32>,
+    /// How long a window was at most, in milliseconds.
+    length_ms: u64,
     window: Window,
 }
 
@@ -154,6 +156,20 @@ impl Budget {
             Err(now + LOOK_AGAIN_MS)
         } else {
             Err(then)
+        }
+    }
+}
+
+impl Budget {
+    /// A call was sent, and nothing that came back says what is left: it may have been counted.
+    fn count(&mut self, now: u64) {
+        if let Window::Open { remaining, resets_at } = &mut self.window {
+            if now < *resets_at {
+                *remaining = remaining.saturating_sub(1);
+            } else if let Some(limit) = self.limit {
+                *remaining = limit.saturating_sub(1);
+                *resets_at = now + self.length_ms;
+            }
         }
     }
 }
@@ -293,6 +309,13 @@ impl Governor {
         }
     }
 
+    /// No answer came to a call that was sent.
+    pub fn unheard(&mut self, Ticket(key): &Ticket, now: u64) {
+        if let Some(budget) = self.budgets.get_mut(key) {
+            budget.count(now);
+        }
+    }
+
     /// Learns from the headers of any answer; `taken` says whether the call was carried out.
     pub fn learn(&mut self, route: &Route, headers: &LimitHeaders, taken: bool, now: u64) {
         if let Some(bucket) = &headers.bucket {
@@ -304,6 +327,7 @@ impl Governor {
         match (headers.remaining, headers.reset_after_ms) {
             (Some(said), Some(after)) => {
                 let (mut remaining, mut resets_at) = (said, now + after);
+                budget.length_ms = budget.length_ms.max(after);
                 // Answers overtake each other: within a window what is left only shrinks.
                 if let Window::Open { remaining: less, resets_at: then } = budget.window
                     && now < then
@@ -316,7 +340,7 @@ impl Governor {
             (None, _) | (_, None) if taken && matches!(budget.window, Window::Unknown) => {
                 budget.window = Window::Free;
             }
-            (None, _) | (_, None) => {}
+            (None, _) | (_, None) => budget.count(now),
         }
         if self.budgets.len() + self.channels.len() > ROUTES_KEPT {
             self.budgets.retain(|_, budget| {

@@ -113,6 +113,31 @@ fn answers_without_limits_hold_nothing_up_and_failures_say_nothing() {
 }
 
 #[test]
+fn what_nobody_answers_may_have_been_counted() {
+    let mut governor = fresh();
+    let route = Route::of("PUT", "/channels/7/messages/1/reactions/x/@me");
+    let first = governor.admit(&route, 0).unwrap();
+    governor.learn(&route, &headers(3, 2, 1_000), true, 0);
+    governor.answered(&first);
+    // Two are left; the connection of one breaks, and a proxy answers the other.
+    let broken = governor.admit(&route, 10).unwrap();
+    governor.unheard(&broken, 20);
+    governor.answered(&broken);
+    let by_proxy = governor.admit(&route, 20).unwrap();
+    governor.learn(&route, &LimitHeaders::default(), false, 30);
+    governor.answered(&by_proxy);
+    assert_eq!(governor.admit(&route, 30), Err(1_000), "nothing is left");
+    // So it is in a window of which nobody has said anything yet.
+    for at in 0..3 {
+        let broken = governor.admit(&route, 1_000 + at).unwrap();
+        governor.unheard(&broken, 1_000 + at);
+        governor.answered(&broken);
+    }
+    assert_eq!(governor.admit(&route, 1_010), Err(2_000));
+    assert!(governor.admit(&route, 2_000).is_ok());
+}
+
+#[test]
 fn a_channel_takes_a_burst_and_then_one_message_a_second() {
     let mut governor = fresh();
     let mut say = |channel: u64, now| -> Result<(), u64> {

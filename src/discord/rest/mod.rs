@@ -247,7 +247,7 @@ impl Rest {
             }
             let place = self.place(&route, patience).await?;
             tries += 1;
-            let outcome = self.once(&call, &route).await;
+            let outcome = self.once(&call, &route, &place.ticket).await;
             drop(place);
             let error = match outcome {
                 Ok(answer) => return Ok(answer),
@@ -300,7 +300,7 @@ impl Rest {
         }
     }
 
-    async fn once(&self, call: &Call, route: &Route) -> Result<Value, RestError> {
+    async fn once(&self, call: &Call, route: &Route, ticket: &Ticket) -> Result<Value, RestError> {
         let url = format!("{}/api/v10{}", self.pool.base_url, call.path);
         let mut request = self.pool.http.request(call.method.clone(), url);
         if !call.bare {
@@ -324,12 +324,15 @@ impl Rest {
             request = request.timeout(CALL_TIMEOUT + slow).multipart(form(call));
         }
         // The address is left out: it can hold a webhook's secret.
-        let response = request
-            .send()
-            .await
-            .map_err(|error| RestError::Network(chain(&error.without_url())))?;
+        let sent = request.send().await;
+        let response = sent.map_err(|error| {
+            lock(&self.governor).unheard(ticket, self.pool.now());
+            RestError::Network(chain(&error.without_url()))
+        })?;
         let status = response.status();
         let headers = response.headers().clone();
+        let now = self.pool.now();
+        lock(&self.governor).learn(route, &limits(&headers), status.is_success(), now);
         if let Some(theirs) = date(&headers) {
             let skew = (theirs - clock::now()).num_seconds();
             self.pool.skew.store(skew, Ordering::Relaxed);
@@ -338,8 +341,6 @@ impl Rest {
             .text()
             .await
             .map_err(|error| RestError::Network(chain(&error.without_url())))?;
-        let now = self.pool.now();
-        lock(&self.governor).learn(route, &limits(&headers), status.is_success(), now);
         if status.is_success() {
             if text.is_empty() {
                 return Ok(Value::Null);
