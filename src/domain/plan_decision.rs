@@ -67,10 +67,15 @@ impl PlanDecision {
         self.answer.as_ref().is_none_or(|answer| answer.text == self.assumption)
     }
 
-    /// What is taken where nobody decides.
-    #[must_use]
-    pub fn assumed(&self) -> DecidedAnswer {
-        DecidedAnswer { text: self.assumption.clone(), by: DecidedBy::Planner }
+    /// What the planner takes holds.
+    pub fn assume(&mut self) {
+        let text = self.assumption.clone();
+        self.answer = Some(DecidedAnswer { text, by: DecidedBy::Planner });
+    }
+
+    /// What is open of these is left to the planner.
+    pub fn assume_open(decisions: &mut [PlanDecision]) {
+        decisions.iter_mut().filter(|it| it.is_open()).for_each(PlanDecision::assume);
     }
 
     /// For roles: what was decided, and by whom.

@@ -223,7 +223,19 @@ pub(super) fn refused_by_model(turn: &mut Turn<'_>, run: &Run) {
     spending.plan_limits.insert(run.agent, limit);
 }
 
-/// What the plan of the agent's model bears, where that many of its runs are at work: no other begins.
+/// What the plan of the agent's model bears, where that counts now.
+#[must_use]
+pub fn plan_limit(
+    state: &State,
+    policy: &Policy,
+    agent: AgentKind,
+    now: Timestamp,
+) -> Option<PlanLimit> {
+    let limit = state.spending.plan_limits.get(&agent)?;
+    (policy.limits.follows_plan && limit.until > now).then_some(*limit)
+}
+
+/// The same where that many of its runs are at work: no other begins.
 #[must_use]
 pub fn plan_is_full(
     state: &State,
@@ -231,10 +243,9 @@ pub fn plan_is_full(
     agent: AgentKind,
     now: Timestamp,
 ) -> Option<PlanLimit> {
-    let limit = state.spending.plan_limits.get(&agent)?;
+    let limit = plan_limit(state, policy, agent, now)?;
     let runs = state.runs.values().filter(|run| run.agent == agent).count();
-    let counts = policy.limits.follows_plan && limit.until > now;
-    (counts && runs >= limit.runs).then_some(*limit)
+    (runs >= limit.runs).then_some(limit)
 }
 
 /// Nobody begins with an agent until then.

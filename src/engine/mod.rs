@@ -54,7 +54,7 @@ pub mod verify;
 mod withdrawal;
 mod words;
 
-pub use budget::{amount, plan_is_full};
+pub use budget::{amount, plan_is_full, plan_limit};
 pub use clock::due;
 pub use decide::{Input, decide};
 pub use decision::{Answer, Decision, Wake};

@@ -53,7 +53,7 @@ pub(super) fn answer(
         };
         let text = match answer {
             GivenAnswer::YouDecide => {
-                decision.answer = Some(decision.assumed());
+                decision.assume();
                 continue;
             }
             GivenAnswer::Option(at) => {
@@ -73,8 +73,8 @@ pub(super) fn answer(
         };
         decision.answer = Some(DecidedAnswer { text, by: by.clone() });
     }
-    for decision in decisions.iter_mut().filter(|it| rest && it.is_open()) {
-        decision.answer = Some(decision.assumed());
+    if rest {
+        PlanDecision::assume_open(&mut decisions);
     }
     let open: Vec<String> = decisions
         .iter()
@@ -106,9 +106,7 @@ pub(super) fn left_to_planner(turn: &mut Turn<'_>, id: &RequestId) -> bool {
         return false;
     }
     if let Some(request) = turn.edit(id) {
-        for decision in request.work.decisions.iter_mut().filter(|it| it.is_open()) {
-            decision.answer = Some(decision.assumed());
-        }
+        PlanDecision::assume_open(&mut request.work.decisions);
     }
     decided(turn, id, "planner");
     go_on(turn, id);

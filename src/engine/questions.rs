@@ -35,13 +35,15 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let proposed = request.work.result.as_ref().and_then(|it| it.proposals.questions.clone());
     let known = &request.work.decisions;
     let is_new = |it: &PlanDecision| known.iter().all(|known| known.question != it.question);
-    let new: Vec<PlanDecision> = proposed
+    let mut new: Vec<PlanDecision> = proposed
         .unwrap_or_default()
         .into_iter()
         .map(|question| question.undecided())
         .filter(is_new)
-        .map(|it| PlanDecision { answer: (!asks).then(|| it.assumed()), ..it })
         .collect();
+    if !asks {
+        PlanDecision::assume_open(&mut new);
+    }
     if new.is_empty() {
         return false;
     }
@@ -163,9 +165,7 @@ pub(super) fn planned_anew(turn: &mut Turn<'_>, id: &RequestId) {
         if decisions.iter().all(PlanDecision::is_open) {
             decisions.clear();
         }
-        for decision in decisions.iter_mut().filter(|it| it.is_open()) {
-            decision.answer = Some(decision.assumed());
-        }
+        PlanDecision::assume_open(decisions);
     }
     say::close_questions(turn, id);
 }

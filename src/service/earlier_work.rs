@@ -7,7 +7,7 @@ use super::team::Team;
 use crate::agents::EarlierWork;
 use crate::domain::ids::RequestId;
 use crate::domain::request::{EventKind, Request, RequestEvent, RequestStatus};
-use crate::domain::result::{Proposals, RoleResult};
+use crate::domain::result::Proposals;
 use crate::domain::role::Role;
 use crate::domain::sprint::Todo;
 use crate::store;
@@ -61,13 +61,7 @@ fn read(team: &Team, id: &RequestId) -> Option<(Request, Vec<RequestEvent>)> {
 }
 
 fn work(old: &Request, events: &[RequestEvent]) -> EarlierWork {
-    let results = || {
-        let reports = events.iter().rev().filter(|event| event.kind == EventKind::RoleReport);
-        reports.filter_map(|event| {
-            let result = event.payload.get("result").cloned()?;
-            serde_json::from_value::<RoleResult>(result).ok()
-        })
-    };
+    let results = || events.iter().rev().filter_map(RequestEvent::result);
     let built = results()
         .find(|it| matches!(it.role, Role::Developer | Role::ConflictResolver))
         .map(|it| it.proposals.implementation_report.unwrap_or(it.summary))

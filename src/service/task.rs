@@ -19,8 +19,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Step, StepAccess, StepName};
 use crate::domain::plan_decision::PlanDecision;
-use crate::domain::request::{EventKind, Request, RequestEvent};
-use crate::domain::result::RoleResult;
+use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
 use crate::domain::session::Session;
@@ -140,12 +139,8 @@ fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, T
 
 /// The last reports of a role, oldest first, a paragraph each.
 fn own_reports(events: &[RequestEvent], role: Role) -> String {
-    let own =
-        events.iter().filter(|it| it.kind == EventKind::RoleReport && it.actor == role.as_str());
-    let results = own.filter_map(|event| {
-        let result = event.payload.get("result").cloned()?;
-        serde_json::from_value::<RoleResult>(result).ok().filter(|result| result.role == role)
-    });
+    let own = events.iter().filter(|event| event.actor == role.as_str());
+    let results = own.filter_map(RequestEvent::result).filter(|result| result.role == role);
     let paragraphs: Vec<String> = results
         .map(|result| {
             let lines = [result.summary].into_iter().chain(result.insights).chain(result.artifacts);
@@ -303,7 +298,8 @@ fn task(
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
         decisions: request.work.decisions.iter().filter_map(PlanDecision::line).collect(),
-        may_ask: team.hub.consult(|_, policy| may_ask(policy, request)),
+        may_ask: run.role == Role::Planner
+            && team.hub.consult(|_, policy| may_ask(policy, request)),
         conflict: conflict(team, request, run.role)?,
         diff: diff(team, request)?,
         documents: Vec::new(),
@@ -368,13 +364,8 @@ fn attachment(team: &Team, path: &str) -> Attachment {
 /// The latest result of each other role on this request, oldest first.
 fn upstream(events: &[RequestEvent], own: Role) -> Vec<Upstream> {
     let mut latest: Vec<Upstream> = Vec::new();
-    for event in events.iter().filter(|event| event.kind == EventKind::RoleReport) {
-        let Some(found) = event.payload.get("result").cloned() else {
-            continue;
-        };
-        let Ok(result) = serde_json::from_value::<RoleResult>(found) else {
-            continue;
-        };
+    for event in events {
+        let Some(result) = event.result() else { continue };
         latest.retain(|other| other.role != result.role);
         if result.role != own {
             latest.push(Upstream {

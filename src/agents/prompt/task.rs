@@ -145,7 +145,7 @@ pub struct Task {
     /// What was decided about what the request leaves open, in the order in which that is numbered.
     #[serde(default)]
     pub decisions: Vec<String>,
-    /// Whether people can be asked about that now.
+    /// Whether the planner may ask people about that now.
     #[serde(default)]
     pub may_ask: bool,
     /// What the branch changed in the same places, where that is to be solved.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::RequestStatus;
+use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -149,4 +150,13 @@ pub struct RequestEvent {
     /// Details for machines.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub payload: Value,
+}
+
+impl RequestEvent {
+    /// What a role reported; none where the line is no report, or not one that can be read.
+    #[must_use]
+    pub fn result(&self) -> Option<RoleResult> {
+        let result = self.payload.get("result").filter(|_| self.kind == EventKind::RoleReport)?;
+        serde_json::from_value(result.clone()).ok()
+    }
 }

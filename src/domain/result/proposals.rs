@@ -74,7 +74,7 @@ parts! {
     todo_brief: String,
     /// What can be seen to pass or fail when it is done, one thing each.
     acceptance_criteria: Vec<String>,
-    /// What the request leaves open and only the person can decide, where the step says that you may ask: four at most.
+    /// What the request leaves open and only the person can decide, where you are told that you may ask: four at most.
     questions: Vec<ProposedQuestion>,
     /// In a sprint's planning: how the milestone is framed.
     sprint_plan_update: SprintPlanUpdate,

@@ -11,7 +11,7 @@ use crate::domain::policy::{PlanStances, Right};
 use crate::domain::role::Role;
 use crate::domain::run::Approach;
 use crate::domain::time::Timestamp;
-use crate::engine::standing;
+use crate::engine::{plan_limit, standing};
 use crate::platform::landlock::Strength;
 use crate::platform::{files, machine};
 use crate::workspace::Workspace;
@@ -91,9 +91,9 @@ pub(super) fn settings(team: &Team) -> Value {
             .collect();
         let gates = &policy.gates;
         let (machine, capacity) = (machine::this(), team.workspace.capacity());
-        let limits = state.spending.plan_limits.iter();
-        let plans: Vec<Value> = limits
-            .filter(|(_, limit)| policy.limits.follows_plan && limit.until > now())
+        let limited = state.spending.plan_limits.keys();
+        let plans: Vec<Value> = limited
+            .filter_map(|agent| Some((agent, plan_limit(state, policy, *agent, now())?)))
             .map(|(agent, limit)| {
                 let until = limit.until.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M");
                 json!({ "agent": agent, "runs": limit.runs, "until": until })

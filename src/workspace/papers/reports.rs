@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::ids::RequestId;
-use crate::domain::request::{EventKind, RequestEvent};
+use crate::domain::request::RequestEvent;
 use crate::domain::result::RoleResult;
 
 /// The reports of requests, oldest first.
@@ -54,13 +54,8 @@ const TRANSITION: &str = "workflow_transition";
 pub fn role_reports(events: &[RequestEvent]) -> Vec<RoleReport> {
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     let mut reports = Vec::new();
-    for event in events.iter().filter(|event| event.kind == EventKind::RoleReport) {
-        let Some(result) = event.payload.get("result") else {
-            continue;
-        };
-        let Ok(result) = serde_json::from_value::<RoleResult>(result.clone()) else {
-            continue;
-        };
+    for event in events {
+        let Some(result) = event.result() else { continue };
         let time = times.entry(event.actor.clone()).or_insert(0);
         *time += 1;
         let name = match time {
