@@ -80,6 +80,10 @@ pub struct Limits {
     pub open_requests_per_person: usize,
     /// Further messages to one request: each run reads them all.
     pub followups: usize,
+    /// Agents that run at the same time.
+    pub parallel_runs: usize,
+    /// Changes that are proven at the same time.
+    pub check_runs: usize,
     /// Whether fewer runs of an agent begin at the same time after its model's server refused some; not where a
     /// person says how many.
     pub follows_plan: bool,
@@ -97,6 +101,8 @@ impl Default for Limits {
             message_chars: 16_000,
             open_requests_per_person: 20,
             followups: 50,
+            parallel_runs: 2,
+            check_runs: 2,
             follows_plan: true,
         }
     }

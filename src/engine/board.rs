@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::sprint::todos::longest_chain;
 use super::{standing, train, why};
+use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -19,14 +20,14 @@ const LINES: usize = 12;
 pub fn board(state: &State, policy: &Policy, now: Timestamp) -> Value {
     match state.active_sprint().or_else(|| state.last_sprint()) {
         Some(sprint) => board_of(state, policy, sprint, now),
-        None => json!({ "sprint": null, "queue": queue(state), "lines": LINES }),
+        None => json!({ "sprint": null, "queue": queue(state, policy), "lines": LINES }),
     }
 }
 
 /// The board of this sprint.
 pub(super) fn board_of(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
     let sprint = of_sprint(state, policy, sprint, now);
-    json!({ "sprint": sprint, "queue": queue(state), "lines": LINES })
+    json!({ "sprint": sprint, "queue": queue(state, policy), "lines": LINES })
 }
 
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Value {
@@ -75,19 +76,23 @@ fn chain(todos: &[Todo]) -> Vec<&str> {
 }
 
 /// The changes on their way to the branch, the first one first, with what is done for them.
-fn queue(state: &State) -> Vec<Value> {
-    let doing = |id: &RequestId| {
-        let effect = state.effects.values().find(|it| it.kind.request_id() == Some(id));
-        effect.map_or("", |effect| effect.kind.name())
+fn queue(state: &State, policy: &Policy) -> Vec<Value> {
+    let of = |id: &RequestId| {
+        let is_its = |kind: &EffectKind| {
+            kind.request_id() == Some(id) || kind.lands().iter().any(|car| car.request_id == *id)
+        };
+        state.effects.values().find(|it| is_its(&it.kind))
     };
     let car = |id: RequestId| {
+        let effect = of(&id);
         let request = state.requests.get(&id)?;
         let commit = request.work.candidate.as_ref().map(|it| it.commit.as_str());
         Some(json!({
             "request_id": id,
             "title": standing::title(request),
             "commit": commit,
-            "doing": doing(&id),
+            "doing": effect.map_or("", |effect| effect.kind.name()),
+            "is_in_line": effect.is_some_and(|it| standing::waits_for_check_run(state, policy, it)),
             "held": request.work.held.is_some(),
             "clashes": request.work.clashes_with.is_some(),
         }))

@@ -110,7 +110,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
         let span = WorkSpan::until(evidence.at, evidence.millis(), WorkKind::Checking);
         work_span::note(&mut request.work.spans, span);
     }
-    request.work.held = None;
+    let held = request.work.held.take();
     if current.as_deref() != Some(evidence.commit.as_str()) {
         // The candidate moved on while its older self was being checked.
         request.work.evidence = Some(evidence);
@@ -158,9 +158,9 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
         return;
     }
     if failure.verdict.is_inconclusive() {
-        let again = before
-            .is_none_or(|before| before.commit != evidence.commit || !before.is_inconclusive());
-        inconclusive(turn, id, &evidence, failure, again);
+        let was = |it: &Evidence| it.commit == evidence.commit && it.is_inconclusive();
+        let again = !(before.as_ref().is_some_and(was) || held.as_ref().is_some_and(was));
+        inconclusive(turn, id, &evidence, failure, again.then_some(how));
         return;
     }
     let charged = step.on(StepOutcome::Red).and_then(|edge| edge.charge);
@@ -200,7 +200,7 @@ fn inconclusive(
     id: &RequestId,
     evidence: &Evidence,
     check: &CheckRun,
-    again: bool,
+    again: Option<Proving>,
 ) {
     let values = json!({
         "commit": say::short(&evidence.commit),
@@ -208,11 +208,12 @@ fn inconclusive(
         "timed_out": check.verdict == CheckVerdict::TimedOut,
         "seconds": check.duration_ms / 1_000,
         "tail": say::cut(&check.log_tail, 1_200),
-        "again": again,
+        "again": again.is_some(),
     });
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.checks_inconclusive", values);
-    if again {
-        self::check(turn, id);
+    if let Some(how) = again {
+        let commit = evidence.commit.clone();
+        turn.plan(EffectKind::Checks { request_id: id.clone(), commit, how });
         return;
     }
     let how = if check.verdict == CheckVerdict::TimedOut { "time limit" } else { "cut off" };

@@ -269,11 +269,14 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
 
 /// Brings the candidate to the branch, unless the branch has it already.
 pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
+    // What somebody wrote meanwhile is read before the change goes anywhere, or is called one that is there already.
+    if goes_by_the_new_words(turn, id) {
+        return;
+    }
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
     match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
         Some(head) => end_already_there(turn, id, &head),
-        // What somebody wrote meanwhile is read before the change goes anywhere.
-        None if goes_by_the_new_words(turn, id) || outgrew_its_lane(turn, id) => {}
+        None if outgrew_its_lane(turn, id) => {}
         None => commit::ready(turn, id, proof),
     }
 }

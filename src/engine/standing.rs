@@ -7,7 +7,9 @@ use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::train;
+use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::outgoing::Outgoing;
+use crate::domain::policy::Policy;
 use crate::domain::request::Request;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
@@ -63,6 +65,15 @@ pub fn open(state: &State) -> impl Iterator<Item = &Request> {
 #[must_use]
 pub fn title(request: &Request) -> String {
     request.scope.lines().next().unwrap_or_default().chars().take(80).collect()
+}
+
+/// Whether the checks that an effect runs wait for others that are under way to end.
+#[must_use]
+pub fn waits_for_check_run(state: &State, policy: &Policy, effect: &Effect) -> bool {
+    let is_proof = |it: &&Arc<Effect>| matches!(it.kind, EffectKind::Checks { .. });
+    let since = |it: &Effect| (it.planned_at, it.effect_id.clone());
+    let before = state.effects.values().filter(is_proof).filter(|it| since(it) < since(effect));
+    matches!(effect.kind, EffectKind::Checks { .. }) && before.count() >= policy.limits.check_runs
 }
 
 /// The messages that Discord refused, oldest first.

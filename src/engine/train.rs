@@ -347,14 +347,14 @@ fn each(turn: &mut Turn<'_>, chain: &[Car]) {
 /// Only the last car is proven. Where that is red, the longest green beginning is searched for by halving what is
 /// between the last one known green and the first one known red.
 fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
-    let proven = chain.iter().enumerate().rev().find(|(at, car)| {
+    // Whoever is asked for something else now does not land, and nothing behind it.
+    let unread = |car: &Car| turn.request(&car.request_id).is_some_and(|it| it.params.unread_edit);
+    let known = chain.iter().position(unread).unwrap_or(chain.len());
+    let proven = chain.iter().enumerate().take(known).rev().find(|(at, car)| {
         let proof = proof_of(turn, car);
         proof == Proof::Green || (*at == 0 && (proof != Proof::None || !turn.policy.has_checks))
     });
-    // Whoever is asked for something else now does not land inside of it either.
-    let unread = |car: &Car| turn.request(&car.request_id).is_some_and(|it| it.params.unread_edit);
-    let known = chain.iter().position(unread).unwrap_or(chain.len());
-    let green = proven.map_or(0, |(at, _)| at + 1).min(known);
+    let green = proven.map_or(0, |(at, _)| at + 1);
     let lands = turn.has_effect(|kind| !kind.lands().is_empty());
     if green > 0 && !lands && !has_effect(turn, &chain[0]) {
         land(turn, chain.iter().take(green));

@@ -13,7 +13,7 @@ use super::message::{MessageParts, message};
 use super::project::tip;
 use super::refs::{self, Update};
 use super::worktree::{git_time, lost_ref};
-use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff, filter, sign};
+use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff, filter, sign, tree_diff};
 use crate::domain::config::Signing;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
 use crate::domain::time::Timestamp;
@@ -117,7 +117,7 @@ pub fn plan_commit(
         return Ok(None);
     }
     let new_tree = repository.find_tree(tree.0)?;
-    let paths = content::changes(&repository, &base_tree, &new_tree)?;
+    let paths = tree_diff::changes(&repository, &base_tree, &new_tree)?;
     for changed in &paths {
         refuse_forbidden(&changed.path, rules)?;
     }

@@ -11,7 +11,7 @@ use git2::{
     ObjectType, Repository, Sort, Tree,
 };
 
-use super::{CommitId, Project, Result, TreeId, content, diff};
+use super::{CommitId, Project, Result, TreeId, diff, tree_diff};
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::RequestId;
@@ -179,7 +179,7 @@ pub fn beyond(
     let mut known = changed_by_either(&repository, conflict)?;
     let head = repository.find_commit(conflict.head.parse::<CommitId>()?.0)?.tree()?;
     let base = repository.find_commit(base.0)?.tree()?;
-    let since = content::changes(&repository, &head, &base)?;
+    let since = tree_diff::changes(&repository, &head, &base)?;
     known.extend(since.into_iter().chain(solution.iter().cloned()).map(|it| it.path));
     let changed = changed.iter().map(|it| &it.path);
     Ok(changed.filter(|path| !known.contains(*path)).cloned().collect())
@@ -193,7 +193,7 @@ fn changed_by_either(repository: &Repository, conflict: &Conflict) -> Result<BTr
     let base = of(&conflict.base)?;
     let mut known = BTreeSet::new();
     for side in [&conflict.head, &conflict.commit] {
-        let changed = content::changes(repository, &base, &of(side)?)?;
+        let changed = tree_diff::changes(repository, &base, &of(side)?)?;
         known.extend(changed.into_iter().map(|it| it.path));
     }
     Ok(known)
@@ -307,7 +307,7 @@ pub fn sides(project: &Project, conflict: &Conflict, max_lines: usize) -> Result
     let tree = |id: CommitId| -> Result<Tree<'_>> { Ok(repository.find_commit(id.0)?.tree()?) };
     let (head_tree, own_tree, base_tree) = (tree(head)?, tree(own)?, tree(base)?);
     let excerpt = |new: &Tree<'_>| {
-        let changed = content::diff_of(&repository, &base_tree, new, &conflict.paths)?;
+        let changed = tree_diff::diff_of(&repository, &base_tree, new, &conflict.paths)?;
         diff::excerpt(&changed, max_lines)
     };
     let (own, branch) = (excerpt(&own_tree)?, excerpt(&head_tree)?);
@@ -322,7 +322,7 @@ pub fn sides(project: &Project, conflict: &Conflict, max_lines: usize) -> Result
             Ok(parent) => parent.tree()?,
             Err(_) => continue,
         };
-        let changed = content::diff_of(&repository, &before, &commit.tree()?, &conflict.paths)?;
+        let changed = tree_diff::diff_of(&repository, &before, &commit.tree()?, &conflict.paths)?;
         if changed.deltas().len() == 0 {
             continue;
         }

@@ -14,13 +14,12 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
-use git2::{Config, Delta, Diff, DiffOptions, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
+use git2::{Config, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
 use sha2::{Digest as _, Sha256};
 
 use super::filter::Filters;
 use super::stat_index::{Entry, Stat, StatIndex};
-use super::{GitError, Result};
-use crate::domain::evidence::{ChangeKind, ChangedPath};
+use super::{GitError, Result, tree_diff};
 use crate::platform::files;
 
 const MODE_GITLINK: u32 = 0o160_000;
@@ -384,19 +383,6 @@ fn clear(
     Ok(())
 }
 
-/// The paths that a tree has not any more, and those that it has anew or otherwise.
-pub(super) fn paths_between(
-    repository: &Repository,
-    old: &Tree<'_>,
-    new: &Tree<'_>,
-) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let (gone, put): (Vec<_>, Vec<_>) = raw_changes(repository, old, new)?
-        .into_iter()
-        .partition(|(_, kind)| *kind == ChangeKind::Deleted);
-    let paths = |list: Vec<(PathBuf, ChangeKind)>| list.into_iter().map(|(path, _)| path).collect();
-    Ok((paths(gone), paths(put)))
-}
-
 /// An index for the git program of a folder that is to hold a tree, with what is known of the folder.
 pub(super) fn index_for_git(tree: &Tree<'_>, seen: &Path) -> Result<Vec<u8>> {
     let tracked = read_tree(&mut Index::new()?, tree)?;
@@ -493,7 +479,7 @@ pub(super) fn reset(
             return Ok(());
         }
         let found = view.find_tree(found)?;
-        let (gone, write) = paths_between(view, &found, target)?;
+        let (gone, write) = tree_diff::paths_between(view, &found, target)?;
         for path in &gone {
             remove(&root, path)?;
         }
@@ -531,86 +517,4 @@ pub(super) fn remove(root: &Path, path: &Path) -> Result<()> {
         folder = here.parent();
     }
     Ok(())
-}
-
-/// What differs between two trees, in path order. A rename is one path gone and one path new, so that
-/// both names are known.
-///
-/// # Errors
-/// [`GitError::ForbiddenPath`] for a name that is not UTF-8: it cannot stand in a record or a message.
-pub(super) fn changes(
-    repository: &Repository,
-    old: &Tree<'_>,
-    new: &Tree<'_>,
-) -> Result<Vec<ChangedPath>> {
-    let mut changes = Vec::new();
-    for (path, kind) in raw_changes(repository, old, new)? {
-        match path.into_os_string().into_string() {
-            Ok(path) => changes.push(ChangedPath { path, kind }),
-            Err(path) => {
-                return Err(GitError::ForbiddenPath {
-                    path: path.to_string_lossy().into_owned(),
-                    reason: "its name is not UTF-8",
-                });
-            }
-        }
-    }
-    changes.sort();
-    Ok(changes)
-}
-
-fn raw_changes(
-    repository: &Repository,
-    old: &Tree<'_>,
-    new: &Tree<'_>,
-) -> Result<Vec<(PathBuf, ChangeKind)>> {
-    let diff = diff(repository, old, new)?;
-    let changed = diff.deltas().filter_map(|delta| {
-        let kind = match delta.status() {
-            Delta::Added => ChangeKind::Added,
-            Delta::Deleted => ChangeKind::Deleted,
-            Delta::Unmodified
-            | Delta::Modified
-            | Delta::Renamed
-            | Delta::Copied
-            | Delta::Ignored
-            | Delta::Untracked
-            | Delta::Typechange
-            | Delta::Unreadable
-            | Delta::Conflicted => ChangeKind::Modified,
-        };
-        let file = match kind {
-            ChangeKind::Deleted => delta.old_file(),
-            ChangeKind::Added | ChangeKind::Modified => delta.new_file(),
-        };
-        Some((file.path()?.to_owned(), kind))
-    });
-    Ok(changed.collect())
-}
-
-/// The difference of two trees in these paths alone, as they are written; none of it where there are no paths.
-pub(super) fn diff_of<'r>(
-    repository: &'r Repository,
-    old: &Tree<'_>,
-    new: &Tree<'_>,
-    paths: &[String],
-) -> Result<Diff<'r>> {
-    let mut options = DiffOptions::new();
-    options.include_typechange(true).disable_pathspec_match(true);
-    // No paths at all would mean "all" to libgit2; a slash is no path.
-    for path in paths.iter().map(String::as_str).chain(paths.is_empty().then_some("/")) {
-        options.pathspec(path);
-    }
-    Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
-}
-
-/// The difference of two trees, typechanges as one entry.
-pub(super) fn diff<'r>(
-    repository: &'r Repository,
-    old: &Tree<'_>,
-    new: &Tree<'_>,
-) -> Result<Diff<'r>> {
-    let mut options = DiffOptions::new();
-    options.include_typechange(true);
-    Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
 }

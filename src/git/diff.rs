@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use git2::{Diff, DiffFormat, Repository, Tree};
 
-use super::{CommitId, Project, Result, content};
+use super::{CommitId, Project, Result, tree_diff};
 use crate::domain::evidence::Candidate;
 
 /// The longest line that an excerpt shows, in characters.
@@ -19,7 +19,7 @@ pub fn diff_excerpt(project: &Project, candidate: &Candidate, max_lines: usize) 
         Ok(repository.find_commit(id.0)?.tree()?)
     };
     let (old, new) = (tree(&candidate.base)?, tree(&candidate.commit)?);
-    let mut diff = content::diff(&repository, &old, &new)?;
+    let mut diff = tree_diff::diff(&repository, &old, &new)?;
     diff.find_similar(None)?;
     excerpt(&diff, max_lines)
 }
@@ -59,7 +59,7 @@ pub(super) fn line_counts(
     old: &Tree<'_>,
     new: &Tree<'_>,
 ) -> Result<(u64, u64)> {
-    let stats = content::diff(repository, old, new)?.stats()?;
+    let stats = tree_diff::diff(repository, old, new)?.stats()?;
     Ok((
         u64::try_from(stats.insertions()).unwrap_or(u64::MAX),
         u64::try_from(stats.deletions()).unwrap_or(u64::MAX),

@@ -8,7 +8,7 @@ use std::path::Path;
 use git2::{Oid, Repository};
 
 use super::project::tip;
-use super::{CommitId, Project, Result, content, refs};
+use super::{CommitId, Project, Result, content, refs, tree_diff};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 use crate::platform::files;
@@ -66,7 +66,7 @@ impl Kept {
     pub(super) fn restore(&self, repository: &Repository, dir: &Path) -> Result<()> {
         let base = repository.find_commit(self.base.0)?.tree()?;
         let tree = repository.find_tree(self.tree)?;
-        let (gone, put) = content::paths_between(repository, &base, &tree)?;
+        let (gone, put) = tree_diff::paths_between(repository, &base, &tree)?;
         for path in &gone {
             content::remove(dir, path)?;
         }

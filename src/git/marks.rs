@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use git2::{Delta, Diff, DiffDelta, DiffFile, DiffLineType, Oid, Repository};
 
-use super::{CommitId, Project, Result, content, manifest};
+use super::{CommitId, Project, Result, manifest, tree_diff};
 use crate::domain::evidence::Candidate;
 use crate::domain::guard::{ContentFact, ContentMark};
 use crate::platform::redact;
@@ -22,7 +22,7 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     let commit: CommitId = candidate.commit.parse()?;
     let (old, new) =
         (repository.find_commit(base.0)?.tree()?, repository.find_commit(commit.0)?.tree()?);
-    let diff = content::diff(&repository, &old, &new)?;
+    let diff = tree_diff::diff(&repository, &old, &new)?;
     // A file that only moved is at another path with the same content.
     let ids = |is_wanted: fn(Delta) -> bool, of: fn(&DiffDelta<'_>) -> Oid| -> BTreeSet<Oid> {
         diff.deltas().filter(|delta| is_wanted(delta.status())).map(|delta| of(&delta)).collect()
@@ -91,7 +91,7 @@ fn restored(repository: &Repository, base: Oid, mut added: Vec<String>) -> Vec<C
         let Ok(now) = commit else { break };
         let Ok(parent) = now.parent(0) else { break };
         let (Ok(before), Ok(after)) = (parent.tree(), now.tree()) else { break };
-        let Ok(diff) = content::diff_of(repository, &before, &after, &added) else { break };
+        let Ok(diff) = tree_diff::diff_of(repository, &before, &after, &added) else { break };
         for delta in diff.deltas().filter(|delta| delta.status() == Delta::Deleted) {
             let Some(path) = path_of(&delta.old_file()) else { continue };
             added.retain(|one| *one != path);

@@ -10,7 +10,7 @@ use super::lock::IndexLock;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
 use super::replace::Move;
-use super::{CommitId, GitError, Project, Result, content};
+use super::{CommitId, GitError, Project, Result, tree_diff};
 use crate::domain::evidence::Candidate;
 use crate::platform::files;
 
@@ -143,7 +143,7 @@ fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
         let own = tree(candidate)?;
         let base = repository.find_commit(candidate.base.parse::<CommitId>()?.0)?.tree()?;
         let known: BTreeSet<&str> = candidate.paths.iter().map(|it| it.path.as_str()).collect();
-        let changed = content::changes(repository, &base, &own)?.into_iter().map(|it| it.path);
+        let changed = tree_diff::changes(repository, &base, &own)?.into_iter().map(|it| it.path);
         let more: Vec<String> = changed.filter(|path| !known.contains(path.as_str())).collect();
         if !more.is_empty() {
             foreign

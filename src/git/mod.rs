@@ -35,6 +35,7 @@ mod sign;
 pub mod sprint;
 mod stat_index;
 mod test_names;
+mod tree_diff;
 mod trees;
 mod worktree;
 

@@ -7,7 +7,7 @@ use git2::Signature;
 
 use super::project::tip;
 use super::worktree::git_time;
-use super::{Result, Worktree, content, kept, refs};
+use super::{Result, Worktree, content, kept, refs, tree_diff};
 use crate::domain::time::Timestamp;
 use crate::platform::files;
 
@@ -27,7 +27,7 @@ impl Worktree {
                 content::look(&view, self.project().filters(), &base_tree, &self.seen())?;
             let now = view.find_tree(index.write_tree_to(&view)?)?;
             // What differs is kept as it lies there, whatever git would make of its line ends.
-            let (_, put) = content::paths_between(&view, &base_tree, &now)?;
+            let (_, put) = tree_diff::paths_between(&view, &base_tree, &now)?;
             for path in &put {
                 let full = self.path().join(path);
                 let bytes = if files::symlink_metadata(&full)?.is_symlink() {

@@ -9,7 +9,7 @@ use git2::{FileMode, Oid, Repository, Tree};
 use super::commit::move_team_branch;
 use super::project::tip;
 use super::worktree::lost_ref;
-use super::{CommitId, GitError, Project, Result, conflict, content, diff, merge, refs, sign};
+use super::{CommitId, GitError, Project, Result, conflict, diff, merge, refs, sign, tree_diff};
 use crate::domain::config::Signing;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
@@ -126,7 +126,7 @@ fn put(
         }
         repository.find_tree(merged.write_tree_to(&repository)?)?
     };
-    let changed = content::changes(&repository, &onto_tree, &tree)?;
+    let changed = tree_diff::changes(&repository, &onto_tree, &tree)?;
     if paths.is_empty() {
         only_own(candidate, &changed, &base_tree)?;
     }
@@ -197,8 +197,8 @@ fn put_apart<'r>(
     onto: &Tree<'_>,
     own: &Tree<'_>,
 ) -> Result<Option<Tree<'r>>> {
-    let (gone, written) = content::paths_between(repository, base, own)?;
-    let (others_gone, others_written) = content::paths_between(repository, base, onto)?;
+    let (gone, written) = tree_diff::paths_between(repository, base, own)?;
+    let (others_gone, others_written) = tree_diff::paths_between(repository, base, onto)?;
     let others: BTreeSet<PathBuf> = others_gone.into_iter().chain(others_written).collect();
     let meets = |path: &PathBuf| {
         let inside = others.range(path.clone()..).next().is_some_and(|it| it.starts_with(path));

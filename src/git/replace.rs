@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
 
-use super::{GitError, Project, Result, content, filter};
+use super::{GitError, Project, Result, content, filter, tree_diff};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::platform::disk::{Disk as _, RealDisk};
 use crate::platform::files;
@@ -45,7 +45,7 @@ impl<'p> Move<'p> {
         new: &Tree<'_>,
     ) -> Result<Self> {
         let view = content::view(project.repository()?, &root)?;
-        let changes = content::changes(&view, &view.find_tree(old.id())?, new)?;
+        let changes = tree_diff::changes(&view, &view.find_tree(old.id())?, new)?;
         Ok(Self { project, git_dir, root, old: old.id(), new: new.id(), view, changes })
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::project::tip;
 use super::trees::TreePool;
-use super::{CommitId, GitError, Project, Result, TreeId, content, kept, refs};
+use super::{CommitId, GitError, Project, Result, TreeId, content, kept, refs, tree_diff};
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
 use crate::domain::time::Timestamp;
@@ -347,7 +347,7 @@ impl Worktree {
     pub fn changed_since(&self, tree: TreeId) -> Result<Vec<ChangedPath>> {
         let now = self.tree_id()?;
         let view = self.view()?;
-        content::changes(&view, &view.find_tree(tree.0)?, &view.find_tree(now.0)?)
+        tree_diff::changes(&view, &view.find_tree(tree.0)?, &view.find_tree(now.0)?)
     }
 
     /// Makes the files equal `tree`, removing what is not in it. Ignored files stay.

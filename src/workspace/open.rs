@@ -307,8 +307,13 @@ impl Workspace {
                 (name.clone(), policy)
             })
             .collect();
-        let limits =
-            runtime.limits.apply(Limits { review_cycles: self.review_cycles, ..Limits::default() });
+        let capacity = self.capacity();
+        let limits = runtime.limits.apply(Limits {
+            review_cycles: self.review_cycles,
+            parallel_runs: capacity.runs,
+            check_runs: capacity.checks,
+            ..Limits::default()
+        });
         Ok(Policy {
             guilds,
             dm: runtime.ingress.dm,
@@ -347,7 +352,7 @@ impl Workspace {
                 mode: runtime.sprint.mode,
                 start_mode: runtime.sprint.start_mode,
                 cutoff: runtime.sprint.cutoff_time.clone(),
-                wip_limit: u32::try_from(self.capacity().todos).unwrap_or(u32::MAX),
+                wip_limit: u32::try_from(capacity.todos).unwrap_or(u32::MAX),
                 discovery_scope: runtime.sprint.discovery_scope,
                 discovery_actions: runtime.sprint.discovery_actions.clone(),
                 research: runtime.research_defaults.web,

@@ -306,6 +306,15 @@ impl Request {
         Purse { used: self.work.usage, raised, warned }
     }
 
+    /// Whether a change is made that does not come to the branch before a person acts.
+    #[must_use]
+    pub fn waits_with_its_change(&self) -> bool {
+        let unsolved = self.work.conflict.as_ref().is_some_and(|conflict| !conflict.solved);
+        self.blocked.as_ref().is_some_and(|blocked| {
+            blocked.code.is_about_the_commit() || blocked.code.is_about_a_conflict() || unsolved
+        })
+    }
+
     /// What the request is for, where the sprint or the backlog made it and it does no todo.
     #[must_use]
     pub fn duty(&self) -> Option<Duty> {

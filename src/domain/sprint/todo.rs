@@ -19,7 +19,8 @@ words! {
         Queued = "queued",
         /// Its request is under way.
         Running = "running",
-        /// The work is done, and its commit could not be brought to the branch.
+        /// The work is done, and its commit could not be brought to the branch: a person is in the way, or is asked how
+        /// two versions go together.
         Uncommitted = "uncommitted",
         /// Done, with a commit.
         Committed = "committed",
@@ -44,11 +45,7 @@ impl TodoStatus {
             RequestStatus::Delegated => Self::Running,
             RequestStatus::Completed => Self::Completed,
             RequestStatus::Committed => Self::Committed,
-            RequestStatus::Blocked
-                if request.blocked.as_ref().is_some_and(|it| it.code.is_about_the_commit()) =>
-            {
-                Self::Uncommitted
-            }
+            RequestStatus::Blocked if request.waits_with_its_change() => Self::Uncommitted,
             RequestStatus::Blocked => Self::Blocked,
             RequestStatus::Failed => Self::Failed,
             RequestStatus::Cancelled => Self::Cancelled,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+use super::spoken::{Spoken, file_name};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::evidence::Candidate;
 use crate::domain::gate::Stance;
@@ -63,13 +64,15 @@ const FILES: [&str; 25] = [
 ];
 
 /// Lock files, each with what it follows from.
-const LOCK_FILES: [(&str, &str); 14] = [
+const LOCK_FILES: [(&str, &str); 20] = [
     ("Cargo.lock", "Cargo.toml"),
     ("package-lock.json", "package.json"),
     ("npm-shrinkwrap.json", "package.json"),
     ("pnpm-lock.yaml", "package.json"),
     ("yarn.lock", "package.json"),
     ("bun.lock", "package.json"),
+    ("bun.lockb", "package.json"),
+    ("deno.lock", "deno.json"),
     ("poetry.lock", "pyproject.toml"),
     ("uv.lock", "pyproject.toml"),
     ("pdm.lock", "pyproject.toml"),
@@ -78,6 +81,10 @@ const LOCK_FILES: [(&str, &str); 14] = [
     ("Gemfile.lock", "Gemfile"),
     ("composer.lock", "composer.json"),
     ("flake.lock", "flake.nix"),
+    ("Podfile.lock", "Podfile"),
+    ("mix.lock", "mix.exs"),
+    ("pubspec.lock", "pubspec.yaml"),
+    ("Package.resolved", "Package.swift"),
 ];
 
 /// What the guards find in a request's change, without what is allowed or a person has accepted.
@@ -121,10 +128,12 @@ fn findings(
         }
     }
     let spoken = Spoken::of(request, item);
+    let gone = candidate.marks.iter().filter(|mark| mark.what == ContentFact::Gone);
+    let gone: Vec<&str> = gone.map(|mark| mark.path.as_str()).collect();
     for mark in &candidate.marks {
         let path = mark.path.as_str();
         match &mark.what {
-            ContentFact::Gone if !spoken.names_file(path) => {
+            ContentFact::Gone if !spoken.deletes(path, &gone) => {
                 add(Guard::Deletion, path, String::new());
             }
             ContentFact::Restored { commit } if !spoken.names_file(path) => {
@@ -181,10 +190,6 @@ pub(in crate::engine) fn beside_declared(
     (outside, item.allowed_paths.iter().filter(is_untouched).cloned().collect())
 }
 
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
 fn is_lock_alone(path: &str, paths: &[&str]) -> bool {
     let name = file_name(path);
     let lock = LOCK_FILES.iter().find(|(lock, _)| *lock == name);
@@ -222,52 +227,6 @@ fn globs(globs: &[String]) -> GlobSet {
         }
     }
     set.build().unwrap_or_default()
-}
-
-/// What was said that the change is to do: by people, and by the item with the paths that it names.
-struct Spoken(String);
-
-impl Spoken {
-    fn of(request: &Request, item: Option<&BacklogItem>) -> Spoken {
-        let mut texts = vec![request.scope.as_str(), request.body.as_str()];
-        texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
-        if let Some(item) = item {
-            texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
-            texts.extend(item.acceptance_criteria.iter().map(|it| it.text.as_str()));
-            // A deletion takes a person's word, and not what the planner declares.
-            let by_a_person = item.plan.iter().flat_map(|_| &item.allowed_paths);
-            texts.extend(by_a_person.map(String::as_str));
-        }
-        Spoken(texts.join("\n").to_lowercase().replace('_', "-"))
-    }
-
-    /// Whether the name stands there by itself, not as a part of another path. What follows it in another script, as
-    /// Korean particles do, is no part of it.
-    fn names(&self, name: &str) -> bool {
-        let name = name.to_lowercase().replace('_', "-");
-        let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '/' | '@');
-        self.0.match_indices(&name).any(|(at, _)| {
-            let (before, after) = (&self.0[..at], &self.0[at + name.len()..]);
-            let mut next = after.chars();
-            let goes_on = match next.next() {
-                // A full stop ends a sentence, and a point goes on.
-                Some('.') => next.next().is_some_and(is_of_path),
-                Some(next) => is_of_path(next),
-                None => false,
-            };
-            let begins = before.strip_suffix("./").unwrap_or(before).chars().next_back();
-            !goes_on && !begins.is_some_and(|c| is_of_path(c) || c == '.')
-        })
-    }
-
-    fn names_file(&self, path: &str) -> bool {
-        self.names(path) || self.names(file_name(path))
-    }
-
-    /// Whether a dependency was named. One with a source of its own (`name (git …)`) is asked about all the same.
-    fn names_dependency(&self, entry: &str) -> bool {
-        !entry.contains(' ') && self.names(entry)
-    }
 }
 
 #[cfg(test)]
@@ -368,7 +327,10 @@ mod tests {
         };
         let by_planner = BacklogItem { allowed_paths: paths, ..item() };
         assert_eq!(guards("tidy up", Some(&by_planner)), all, "no person has said so");
-        let named = BacklogItem { plan: Some(plan), ..by_planner };
+        let allowed = BacklogItem { plan: Some(plan), ..by_planner };
+        assert_eq!(guards("tidy up", Some(&allowed)), all, "leave to edit is none to delete");
+        let title = "Delete src/old.rs".to_owned();
+        let named = BacklogItem { title, ..allowed };
         assert_eq!(guards("tidy up", Some(&named)), all[1..]);
         let wide = BacklogItem { allowed_paths: vec!["src/**".to_owned()], ..item() };
         assert_eq!(guards("tidy up", Some(&wide)), all, "leave to edit is none to delete");

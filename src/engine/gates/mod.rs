@@ -24,6 +24,7 @@ pub(in crate::engine) mod guards;
 pub(in crate::engine) mod plan;
 pub(in crate::engine) mod preparation;
 pub(in crate::engine) mod spending;
+mod spoken;
 pub(in crate::engine) mod stance;
 
 pub use card::{by_guard, content_of, on_card as budget_on_card};

@@ -204,7 +204,12 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let again: Vec<usize> = (0..sprint.work.todos.len())
         .filter(|at| {
             let todo = &sprint.work.todos[*at];
-            todo.status == TodoStatus::Uncommitted && todo.commit_retries < COMMIT_RETRIES
+            // Where two versions do not go together, trying is over.
+            let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+            let blocked = request.and_then(|request| request.blocked.as_ref());
+            todo.status == TodoStatus::Uncommitted
+                && todo.commit_retries < COMMIT_RETRIES
+                && blocked.is_none_or(|it| it.code.is_about_the_commit())
         })
         .collect();
     for at in &again {

@@ -446,6 +446,38 @@ fn a_solution_that_is_red_is_mended_by_whoever_solved_it_and_then_a_person_decid
 }
 
 #[test]
+fn words_that_change_while_what_is_there_already_is_proven_are_read_before_it_ends() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let first = world.request(&id).conversation.reply_route.message_id.expect("a message").0;
+    let (mut moved, mut edited) = (false, false);
+    while let Some(todo) = world.todo().first().cloned() {
+        let Todo::Effect(effect) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let kind = world.state.effects[effect].kind.clone();
+        if matches!(kind, EffectKind::Merge { .. }) && !moved {
+            moved = true;
+            world.effect(effect, EffectOutcome::BranchMoved { head: "h1".to_owned() });
+        } else if matches!(kind, EffectKind::Rebase { .. }) {
+            world.effect(effect, EffectOutcome::AlreadyOnBranch { head: "h1".to_owned() });
+        } else if matches!(&kind, EffectKind::Checks { commit, .. } if commit == "h1") && !edited {
+            edited = true;
+            let words = world.words(GENERAL, first, "do something else");
+            world.submit(Event::MessageEdited(words));
+            world.effect(effect, EffectOutcome::Checked(evidence("h1", CheckVerdict::Passed)));
+            let request = world.request(&id);
+            assert!(!request.status.is_terminal(), "its new words are not done");
+        } else {
+            world.do_well(&todo);
+        }
+    }
+    assert!(edited);
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
 fn what_the_branch_has_already_is_proven_there_and_ends_without_a_commit() {
     for verdict in [CheckVerdict::Passed, CheckVerdict::Failed] {
         let mut world = World::new(policy());

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
 use super::world::{Move, Todo as Next, World, candidate, crash, policy, result};
-use crate::domain::backlog::BacklogStatus;
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Inspection, Proving};
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
@@ -370,6 +370,57 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
     assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
     let id = ended.work.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
     assert_eq!(world.request(id.request_id.as_ref().expect("one")).work.spent.turns, runs);
+}
+
+#[test]
+fn a_todo_whose_conflict_nobody_solved_outlives_its_sprint_and_lands_when_a_person_says_how() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut conflicted: Option<RequestId> = None;
+    let mut unsolved = 0;
+    while let Some(next) = world.todo().first().cloned() {
+        match &next {
+            Next::Effect(id) => match world.state.effects[id].kind.clone() {
+                EffectKind::Merge { request_id, .. } if conflicted.is_none() => {
+                    conflicted = Some(request_id);
+                    world.effect(id, EffectOutcome::BranchMoved { head: "h9".to_owned() });
+                    continue;
+                }
+                EffectKind::Rebase { request_id, .. }
+                    if Some(&request_id) == conflicted.as_ref() =>
+                {
+                    let conflict = world.conflict(id);
+                    world.effect(id, EffectOutcome::Conflict(conflict));
+                    continue;
+                }
+                _ => {}
+            },
+            Next::Run(id) if world.state.envelopes[id].target_role == Role::ConflictResolver => {
+                unsolved += 1;
+                let mut stuck = result(Role::ConflictResolver, json!({}));
+                stuck.status = ResultStatus::Blocked;
+                "which of both is meant?".clone_into(&mut stuck.error);
+                world.run(id, RunOutcome::Result(Arc::new(stuck)));
+                continue;
+            }
+            _ => {}
+        }
+        world.do_well(&next);
+    }
+    assert!(unsolved > 0);
+    let id = conflicted.expect("a landing");
+    let ended = sprint(&world);
+    assert!(ended.status.is_terminal());
+    let todo = ended.work.todos.iter().find(|it| it.request_id.as_ref() == Some(&id));
+    assert_eq!(todo.expect("its todo").status, TodoStatus::Uncommitted);
+    assert_eq!(world.request(&id).status, RequestStatus::Blocked, "its room takes the answer");
+    let item = world.request(&id).backlog_id.clone().expect("an item");
+    assert_eq!(world.state.backlog[&item].status, BacklogStatus::Blocked);
+    world.command(Command::Retry { request_id: id.clone() });
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    let done = |item: &Arc<BacklogItem>| item.status == BacklogStatus::Done;
+    assert!(world.state.backlog.get(&item).is_none_or(done), "it may have left already");
 }
 
 #[test]

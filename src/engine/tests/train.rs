@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::histories::Dice;
 use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press, result};
+use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, GitObstacle, LandingNotes, Proving};
 use crate::domain::event::Event;
@@ -414,6 +415,16 @@ fn train_of(
     number: usize,
     red: impl Fn(&[usize]) -> bool,
 ) -> (Vec<usize>, usize, World) {
+    train_with(prove, number, CheckVerdict::Failed, red)
+}
+
+/// The same where checks end otherwise.
+fn train_with(
+    prove: Prove,
+    number: usize,
+    bad: CheckVerdict,
+    is_bad: impl Fn(&[usize]) -> bool,
+) -> (Vec<usize>, usize, World) {
     let train = TrainPolicy { prove, batch: number };
     let mut world = World::new(Policy { train, ..policy() });
     let ids = asked(&mut world, number);
@@ -445,8 +456,7 @@ fn train_of(
             let in_train = place(&world.state, request_id).is_some();
             runs += usize::from(in_train);
             let members: Vec<usize> = branch.members(commit).iter().map(number_of).collect();
-            let is_red = ready && red(&members);
-            let verdict = if is_red { CheckVerdict::Failed } else { CheckVerdict::Passed };
+            let verdict = if ready && is_bad(&members) { bad } else { CheckVerdict::Passed };
             EffectOutcome::Checked(evidence(commit, verdict))
         } else if matches!(kind, EffectKind::Merge { .. } | EffectKind::Commit { .. }) {
             branch.outcome(&world, &mut Dice(1), &kind)
@@ -470,6 +480,22 @@ fn a_red_car_leaves_and_all_others_land_in_their_order() {
     assert_eq!(world.state.requests.values().filter(blocked).count(), 1, "a person is asked");
     // Each but the first, the repetition, and at most those behind the red one anew.
     assert!((7..=7 + 1 + 3).contains(&runs), "{runs}");
+}
+
+#[test]
+fn checks_that_never_end_are_waited_for_twice_where_the_change_stands_first() {
+    for prove in [Prove::Each, Prove::Tip] {
+        for hangs in [1, 4, 7] {
+            let is_bad = |members: &[usize]| members.contains(&hangs);
+            let (landed, runs, world) = train_with(prove, 8, CheckVerdict::TimedOut, is_bad);
+            assert_eq!(landed, (0..8).filter(|it| *it != hangs).collect::<Vec<_>>());
+            let (red, of_red, _) = train_with(prove, 8, CheckVerdict::Failed, is_bad);
+            assert_eq!(landed, red);
+            assert!(runs <= of_red + 1, "{prove:?} {hangs}: {runs}, and {of_red} for a red one");
+            let mut blocked = world.state.requests.values().filter_map(|it| it.blocked.as_ref());
+            assert_eq!(blocked.next().map(|it| it.code), Some(BlockCode::ChecksInconclusive));
+        }
+    }
 }
 
 #[test]

@@ -90,17 +90,21 @@ fn moving(
     }
     let effect = effects().find(|effect| effect.kind.request_id() == Some(id));
     let waits_for = effect.and_then(|effect| effect.waits_for.as_ref());
+    let in_line = effect.filter(|it| standing::waits_for_check_run(state, policy, it));
+    let in_line = in_line.map(|_| policy.limits.check_runs);
     let effect = effect.map(|effect| effect.kind.name());
     let place = train::place(state, id);
     if let Some(place) = place.filter(|place| *place > 1 || effect.is_none()) {
         let values = json!({
-            "request_id": id.as_str(), "place": place, "doing": effect,
+            "request_id": id.as_str(), "place": place, "doing": effect, "in_line": in_line,
             "clashes": state.requests.get(id).is_some_and(|it| it.work.clashes_with.is_some()),
         });
         return Some(("why.landing", values));
     }
     if let Some(effect) = effect {
-        let values = json!({ "request_id": id.as_str(), "effect": effect, "waits_for": waits_for });
+        let values = json!({
+            "request_id": id.as_str(), "effect": effect, "waits_for": waits_for, "in_line": in_line,
+        });
         return Some(("why.effect", values));
     }
     if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
@@ -128,6 +132,7 @@ fn moving(
         state.spending.resting.iter().find(|(_, until)| Some(**until) == envelope.not_before);
     let values = json!({
         "request_id": id.as_str(), "role": role, "at": at, "full": full,
+        "runs": Some(state.runs.len()).filter(|runs| *runs >= policy.limits.parallel_runs),
         "rests": rests.is_some(),
         "rate_limited": rests.is_some_and(|(agent, _)| state.spending.rate_limited.contains(agent)),
         "agent": rests.map_or("", |(agent, _)| agent.as_str()),

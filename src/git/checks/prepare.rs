@@ -26,7 +26,7 @@ use crate::domain::evidence::Isolation;
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::time::Timestamp;
 use crate::git::trees::TreePool;
-use crate::git::{CommitId, GitError, Project, Result, Worktree, content};
+use crate::git::{CommitId, GitError, Project, Result, Worktree, content, tree_diff};
 use crate::platform::ask::ask;
 use crate::platform::confinement::Confinement;
 use crate::platform::supervise::EndedBy;
@@ -483,7 +483,7 @@ fn collect(
     }
     let now = content::write_tree(&view, place.project.filters(), &tree, &layout.seen)?;
     if now != tree.id() {
-        let changed = content::changes(&view, &tree, &view.find_tree(now)?)?;
+        let changed = tree_diff::changes(&view, &tree, &view.find_tree(now)?)?;
         return Err(CollectError::Tracked(changed.into_iter().map(|it| it.path).take(5).collect()));
     }
     take(&layout.home.lies, &to_home)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::environments::PreparedEnvironment;
-use crate::git::{CommitId, Project, Result, content};
+use crate::git::{CommitId, Project, Result, content, tree_diff};
 use crate::platform::{clock, files};
 
 /// Makes every file of a tree that differs from the tree in which an environment was made younger than what was made
@@ -19,7 +19,7 @@ pub(super) fn touch(
     let tree = repository.find_commit(commit.0)?.tree()?;
     let before = environment.record.commit.parse::<CommitId>()?;
     let differs = match repository.find_commit(before.0).and_then(|it| it.tree()) {
-        Ok(before) => content::paths_between(&repository, &before, &tree)?.1,
+        Ok(before) => tree_diff::paths_between(&repository, &before, &tree)?.1,
         // What it was made of is not known any more.
         Err(_) => content::paths(&tree)?,
     };

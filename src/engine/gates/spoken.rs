@@ -1,0 +1,231 @@
+//! What was said that a change is to do with files and dependencies: by people, and by the item of the plan.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::domain::backlog::BacklogItem;
+use crate::domain::request::Request;
+
+/// The words of a request and its item, a sentence each, in lower case.
+pub(super) struct Spoken(Vec<String>);
+
+/// What may stand between a verb and the name of a file, so that the one still means the other.
+const BETWEEN: &str = r"the|a|an|this|that|these|those|our|all|both|of|file|files|module|script|folder|old|unused|dead|stale|obsolete|legacy|now|also|and|or|completely|entirely|\S*[./]\S*";
+/// Sentences in which "not" stands before a verb.
+const NOT: &str =
+    r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\binstead of|\brather than)\s+(?:\w+\s+)?$";
+
+/// How sentences tell files to go, and words that say what a name is.
+struct Patterns {
+    delete_before: Regex,
+    deleted_after: Regex,
+    korean_after: Regex,
+    korean_not: Regex,
+    not: Regex,
+    of_dependency: Regex,
+    uses: Regex,
+}
+
+static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
+    let new = |pattern: &str| Regex::new(pattern).ok();
+    let before = format!(
+        r"\b(?:delet|remov|eras|discard|drop|retir|purg|prun|replac|renam|mov|inlin|kill|rm|get(?:ting)? rid of)\w*(?:[\s,:`'\x22*(]+(?:{BETWEEN}))*[\s,:`'\x22*(]*$"
+    );
+    let after = format!(
+        r"^[`'\x22*)]*(?:[\s,]+(?:{BETWEEN}))*[\s,]+(?:(?:is|are|should|must|can|may|has|have|needs?|gets?|to|be|been|goes|go)\s+)+(?:delet|remov|eras|discard|dropped|retired|replaced|gone|away)"
+    );
+    let korean = r"^[`'\x22*)]*\s?(?:파일|모듈|스크립트|폴더)?(?:을|를|은|는|이|가|도|만|과|와|랑|하고|까지)?[\s,]*(?:(?:\S*[./]\S*|파일\S{0,2}|모두|전부|다|이제|그냥|완전히|및|그리고)[\s,]+)*(?:지우|지워|지운|지울|삭제|제거|없애|없앤|없앨|버리|버려|치우|치워|대체|옮기|옮겨)";
+    Some(Patterns {
+        delete_before: new(&before)?,
+        deleted_after: new(&after)?,
+        korean_after: new(korean)?,
+        korean_not: new(r"^(?:하)?지\s?(?:는|도|를)?\s?(?:말|마|않)")?,
+        not: new(NOT)?,
+        of_dependency: new(
+            r"\b(?:crates?|packages?|librar(?:y|ies)|modules?|gems?|dependenc(?:y|ies)|sdk)\b|의존성|패키지|라이브러리|크레이트|모듈",
+        )?,
+        uses: new(
+            r"\b(?:us(?:e|ing)|install(?:ing)?|import(?:ing)?|depend(?:s|ing)? on)\s+[`'\x22]?$",
+        )?,
+    })
+});
+
+impl Spoken {
+    pub(super) fn of(request: &Request, item: Option<&BacklogItem>) -> Spoken {
+        let mut texts = vec![request.scope.as_str(), request.body.as_str()];
+        texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
+        if let Some(item) = item {
+            texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
+            texts.extend(item.acceptance_criteria.iter().map(|it| it.text.as_str()));
+        }
+        Spoken(texts.into_iter().flat_map(sentences).collect())
+    }
+
+    /// Whether somebody said that a file is to go. A word about what is in it is none. `gone` are all files that go: a name
+    /// without its folder says which one where only one is called so.
+    pub(super) fn deletes(&self, path: &str, gone: &[&str]) -> bool {
+        let name = file_name(path);
+        let alone = gone.iter().filter(|other| file_name(other) == name).count() <= 1;
+        self.any(path, is_to_go) || alone && self.any(name, is_to_go)
+    }
+
+    /// Whether somebody named a file.
+    pub(super) fn names_file(&self, path: &str) -> bool {
+        self.any(path, |_, _| true) || self.any(file_name(path), |_, _| true)
+    }
+
+    /// Whether a dependency was named. One with a source of its own (`name (git …)`) is asked about all the same, and a
+    /// word of the language names one where the sentence says that it does.
+    pub(super) fn names_dependency(&self, entry: &str) -> bool {
+        let is_a_word = entry.chars().all(|c| c.is_ascii_alphabetic());
+        !entry.contains(' ')
+            && self.any(entry, |before, after| !is_a_word || means_a_dependency(before, after))
+    }
+
+    /// Whether the name stands in a sentence by itself, not as a part of another path, and the words before and after it
+    /// are as wanted. What follows it in another script, as Korean particles do, is no part of it.
+    fn any(&self, name: &str, is_wanted: impl Fn(&str, &str) -> bool) -> bool {
+        let name = name.to_lowercase().replace('_', "-");
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '/' | '@');
+        self.0.iter().any(|sentence| {
+            sentence.match_indices(&name).any(|(at, _)| {
+                let (before, after) = (&sentence[..at], &sentence[at + name.len()..]);
+                let mut next = after.chars();
+                let goes_on = match next.next() {
+                    // A full stop ends a sentence, and a point goes on.
+                    Some('.') => next.next().is_some_and(is_of_path),
+                    Some(next) => is_of_path(next),
+                    None => false,
+                };
+                let before = before.strip_suffix("./").unwrap_or(before);
+                let begins = before.chars().next_back();
+                !goes_on
+                    && !begins.is_some_and(|c| is_of_path(c) || c == '.')
+                    && is_wanted(before, after)
+            })
+        })
+    }
+}
+
+/// The sentences of a text. What stands in a list counts with the line that begins it, where that ends with a colon.
+fn sentences(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut head = "";
+    for line in text.lines() {
+        let line = line.trim();
+        let entry = line.trim_start_matches(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
+        let entry = entry.trim_start_matches(['.', ')']).trim_start();
+        let is_entry = entry.len() < line.len();
+        if !is_entry {
+            head = if line.ends_with(':') { line } else { "" };
+        }
+        let whole = if is_entry { format!("{head} {entry}") } else { line.to_owned() };
+        let whole = whole.to_lowercase().replace('_', "-").replace(['’', '‘'], "'");
+        let parts = whole.split_inclusive([' ', '\t']);
+        let mut sentence = String::new();
+        for part in parts {
+            sentence.push_str(part);
+            if part.trim_end().ends_with(['.', '!', '?', ';']) && part.ends_with([' ', '\t']) {
+                all.push(std::mem::take(&mut sentence).trim_end().to_owned());
+            }
+        }
+        all.push(sentence);
+    }
+    all
+}
+
+fn is_to_go(before: &str, after: &str) -> bool {
+    let Some(patterns) = PATTERNS.as_ref() else { return false };
+    if let Some(found) = patterns.delete_before.find(before)
+        && !after.trim_start_matches(['`', '"', '*']).starts_with("'s ")
+    {
+        return !patterns.not.is_match(&before[..found.start()]);
+    }
+    let korean = patterns.korean_after.find(after);
+    if let Some(found) = korean {
+        return !patterns.korean_not.is_match(&after[found.end()..]);
+    }
+    patterns.deleted_after.find(after).is_some_and(|found| !found.as_str().contains(" not "))
+}
+
+fn means_a_dependency(before: &str, after: &str) -> bool {
+    let quoted = before.ends_with('`') && after.starts_with('`');
+    let says = |patterns: &Patterns| {
+        patterns.of_dependency.is_match(before)
+            || patterns.of_dependency.is_match(after)
+            || patterns.uses.is_match(before)
+    };
+    quoted || PATTERNS.as_ref().is_some_and(says)
+}
+
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(words: &str) -> Spoken {
+        Spoken::of(&Request { body: words.to_owned(), ..Request::default() }, None)
+    }
+
+    #[test]
+    fn words_about_a_file_are_none_that_it_may_go() {
+        for words in [
+            "Delete README.md",
+            "please remove the old `README.md` and notes.txt.",
+            "Get rid of notes.txt, docs/a.md and README.md.",
+            "README.md should be deleted",
+            "README.md and notes.txt can be removed",
+            "These are not needed; drop README.md",
+            "Delete these:\n- notes.txt\n- README.md",
+            "README.md 삭제해 줘",
+            "README.md를 지워줘",
+            "`README.md`랑 notes.txt 파일은 없애자",
+            "Replace ./README.md with docs/index.md",
+        ] {
+            assert!(said(words).deletes("README.md", &["README.md"]), "{words}");
+        }
+        for words in [
+            "Fix the typo in README.md",
+            "Remove the trailing blanks from README.md",
+            "Remove README.md's first line",
+            "README.md: remove the second paragraph",
+            "Do not delete README.md",
+            "Move the notes without deleting README.md",
+            "README.md should not be deleted",
+            "README.md에서 오타를 지워줘",
+            "README.md의 마지막 줄을 삭제해 줘",
+            "README.md는 지우지 마",
+            "README.md 오타 삭제",
+            "Delete docs/README.md",
+            "Delete notes.txt. Update README.md.",
+            "Change these:\n- delete notes.txt\n- README.md",
+        ] {
+            assert!(!said(words).deletes("README.md", &["README.md"]), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_its_folder_says_which_file_where_one_is_called_so() {
+        let words = said("delete index.md");
+        assert!(words.deletes("docs/index.md", &["docs/index.md", "a.md"]));
+        let two = ["docs/index.md", "index.md"];
+        assert!(!words.deletes("docs/index.md", &two));
+        assert!(words.deletes("index.md", &two), "that is its path");
+    }
+
+    #[test]
+    fn a_word_of_the_language_names_a_dependency_where_the_sentence_says_so() {
+        assert!(!said("log the time of each call").names_dependency("log"));
+        assert!(!said("log the time of each call").names_dependency("time"));
+        assert!(said("log it with the log crate").names_dependency("log"));
+        assert!(said("tell it with `time`").names_dependency("time"));
+        assert!(said("use requests for that").names_dependency("requests"));
+        assert!(said("requests 라이브러리를 써 줘").names_dependency("requests"));
+        assert!(said("take left-pad").names_dependency("left-pad"));
+        assert!(!said("the log crate from git").names_dependency("log (git https://x)"));
+    }
+}
