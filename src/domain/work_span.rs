@@ -46,6 +46,9 @@ impl WorkKind {
 pub struct WorkSpan {
     /// What was done.
     pub kind: WorkKind,
+    /// Who did it; the version controller runs the checks. Records of earlier builds do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// Since when.
     pub from: Timestamp,
     /// Until when.
@@ -55,9 +58,21 @@ pub struct WorkSpan {
 impl WorkSpan {
     /// Work that has just ended, after so many milliseconds.
     #[must_use]
-    pub fn until(to: Timestamp, millis: u64, kind: WorkKind) -> WorkSpan {
+    pub fn until(to: Timestamp, millis: u64, role: Role) -> WorkSpan {
         let millis = i64::try_from(millis).unwrap_or(i64::MAX);
-        WorkSpan { kind, from: Timestamp::from_millis(to.millis().saturating_sub(millis)), to }
+        let from = Timestamp::from_millis(to.millis().saturating_sub(millis));
+        WorkSpan { kind: WorkKind::of(role), role: Some(role), from, to }
+    }
+
+    /// Who worked; where that is not known, whoever mostly does such work.
+    #[must_use]
+    pub fn worker(&self) -> Role {
+        self.role.unwrap_or(match self.kind {
+            WorkKind::Planning => Role::Planner,
+            WorkKind::Building => Role::Developer,
+            WorkKind::Reviewing => Role::Qa,
+            WorkKind::Checking => Role::VersionController,
+        })
     }
 
     /// How long it took, in milliseconds.

@@ -19,7 +19,7 @@ use crate::domain::request::{Car, EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::FailKind;
 use crate::domain::state::session_key;
-use crate::domain::work_span::{self, WorkKind, WorkSpan};
+use crate::domain::work_span::{self, WorkSpan};
 use crate::domain::workflow::Allowance;
 
 /// The worktree is this commit now.
@@ -107,7 +107,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
     let Some(request) = turn.edit(id) else { return };
     let current = request.work.candidate.as_ref().map(|c| c.commit.clone());
     if request.todo_id.is_some() {
-        let span = WorkSpan::until(evidence.at, evidence.millis(), WorkKind::Checking);
+        let span = WorkSpan::until(evidence.at, evidence.millis(), Role::VersionController);
         work_span::note(&mut request.work.spans, span);
     }
     let held = request.work.held.take();

@@ -25,7 +25,7 @@ use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
 use crate::domain::state::{State, session_key};
 use crate::domain::time::Timestamp;
-use crate::domain::work_span::{self, WorkKind, WorkSpan};
+use crate::domain::work_span::{self, WorkSpan};
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
 /// gone, and where the request has used up its runs.
@@ -330,8 +330,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = None;
         if request.todo_id.is_some() {
-            let kind = WorkKind::of(run.role);
-            let span = WorkSpan::until(now, report.duration_ms, kind);
+            let span = WorkSpan::until(now, report.duration_ms, run.role);
             work_span::note(&mut request.work.spans, span);
         }
         request.params.agent = label;

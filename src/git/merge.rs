@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryState, Tree};
+use git2::{Blob, ErrorCode, ObjectType, Oid, Repository, RepositoryState, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::lock::IndexLock;
@@ -152,13 +152,41 @@ fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
         let paths = candidate.paths.iter().map(|changed| changed.path.as_str());
         let is_lost =
             |path: &&str| !written.contains(path) && entry(&own, path) != entry(&end, path);
-        let paths_lost: Vec<String> = paths.clone().filter(is_lost).map(str::to_owned).collect();
+        let mut paths_lost: Vec<String> =
+            paths.clone().filter(is_lost).map(str::to_owned).collect();
+        for path in paths.clone().filter(|path| written.contains(path)) {
+            if is_undone(repository, (&base, &own, &end), path) {
+                paths_lost.push(path.to_owned());
+            }
+        }
         if !paths_lost.is_empty() {
             return Err(lost(candidate, paths_lost));
         }
         written.extend(paths);
     }
     foreign.map_or(Ok(()), Err)
+}
+
+/// Whether a file that a later change wrote as well has lost a line that an earlier one brought to it: whoever was put
+/// onto that one by a merge has all of them.
+fn is_undone(
+    repository: &Repository,
+    (base, own, end): (&Tree<'_>, &Tree<'_>, &Tree<'_>),
+    path: &str,
+) -> bool {
+    let blob =
+        |tree: &Tree<'_>| repository.find_blob(tree.get_path(Path::new(path)).ok()?.id()).ok();
+    let (Some(base), Some(own), Some(end)) = (blob(base), blob(own), blob(end)) else {
+        return false;
+    };
+    if own.id() == end.id() {
+        return false;
+    }
+    let lines = |blob: &Blob<'_>| -> BTreeSet<Vec<u8>> {
+        blob.content().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    };
+    let (base, own, end) = (lines(&base), lines(&own), lines(&end));
+    own.difference(&base).any(|line| !end.contains(line))
 }
 
 /// What stands at a path: the object and its mode. A folder is nothing of its own.

@@ -161,6 +161,7 @@ mod tests {
         let mut options = DiffOptions::new();
         options.include_typechange(true);
         let diff = repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options)).unwrap();
+        #[expect(clippy::wildcard_enum_match_arm, reason = "all else is a change")]
         let mut all: Vec<_> = diff
             .deltas()
             .map(|delta| match delta.status() {

@@ -643,6 +643,34 @@ fn a_chain_that_undoes_what_is_before_it_does_not_land() {
 }
 
 #[test]
+fn a_chain_that_undoes_lines_of_a_file_that_both_change_does_not_land() {
+    let repo = Repo::new();
+    let long: String = (0..40).map(|line| format!("line {line}\n")).collect();
+    repo.write("src/app.py", &long);
+    repo.git(&["commit", "-qam", "long"]);
+    let (first, second, other) = side_by_side(&repo);
+    let project = repo.project();
+    put(&first.path().join("src/app.py"), &long.replace("line 3\n", "line three\n"));
+    put(&second.path().join("src/app.py"), &long.replace("line 30\n", "line thirty\n"));
+    let (ahead, own) = (repo.commit(&first), repo.commit(&second));
+    let tree = format!("{}^{{tree}}", own.commit);
+    let forged = repo.git(&["commit-tree", &tree, "-p", &ahead.commit, "-m", "second"]);
+    let forged = Candidate { commit: forged, base: ahead.commit.clone(), ..own.clone() };
+    let Err(GitError::Lost { commit, paths }) = plan_merge(&project, &[ahead.clone(), forged])
+    else {
+        panic!("it lands");
+    };
+    assert_eq!((commit, paths), (ahead.commit.clone(), vec!["src/app.py".to_owned()]));
+    let onto = ahead.commit.parse().unwrap();
+    let Rebased::Moved(moved) = compose(&project, (&other, &repo.root), &own, onto).unwrap() else {
+        panic!("not moved");
+    };
+    let all = [ahead, moved];
+    apply_merge(&project, &plan_merge(&project, &all).unwrap()).unwrap();
+    verify_landed(&project, &all).unwrap();
+}
+
+#[test]
 fn a_change_follows_a_file_that_the_branch_has_renamed() {
     let repo = Repo::new();
     let long: String = (0..40).map(|line| format!("line {line}\n")).collect();

@@ -255,11 +255,12 @@ mod tests {
         assert_eq!(chain(&todos), ["b"]);
         // What was said to take 1 took 10 s, and what nobody spoke of took 100 s: so does the rest of that.
         let spans = |seconds: i64| {
-            vec![WorkSpan {
-                from: Timestamp::from_millis(0),
-                to: Timestamp::from_millis(seconds * 1_000),
-                kind: crate::domain::work_span::WorkKind::Building,
-            }]
+            let millis = seconds * 1_000;
+            vec![WorkSpan::until(
+                Timestamp::from_millis(millis),
+                millis.unsigned_abs(),
+                crate::domain::role::Role::Developer,
+            )]
         };
         let mut done = todo("e", TodoStatus::Committed, 0);
         (done.effort, done.spans) = (1, spans(10));

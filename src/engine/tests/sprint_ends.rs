@@ -379,31 +379,31 @@ fn a_todo_whose_conflict_nobody_solved_outlives_its_sprint_and_lands_when_a_pers
     let mut conflicted: Option<RequestId> = None;
     let mut unsolved = 0;
     while let Some(next) = world.todo().first().cloned() {
-        match &next {
-            Next::Effect(id) => match world.state.effects[id].kind.clone() {
-                EffectKind::Merge { request_id, .. } if conflicted.is_none() => {
-                    conflicted = Some(request_id);
-                    world.effect(id, EffectOutcome::BranchMoved { head: "h9".to_owned() });
-                    continue;
-                }
-                EffectKind::Rebase { request_id, .. }
-                    if Some(&request_id) == conflicted.as_ref() =>
-                {
-                    let conflict = world.conflict(id);
-                    world.effect(id, EffectOutcome::Conflict(conflict));
-                    continue;
-                }
-                _ => {}
-            },
-            Next::Run(id) if world.state.envelopes[id].target_role == Role::ConflictResolver => {
-                unsolved += 1;
-                let mut stuck = result(Role::ConflictResolver, json!({}));
-                stuck.status = ResultStatus::Blocked;
-                "which of both is meant?".clone_into(&mut stuck.error);
-                world.run(id, RunOutcome::Result(Arc::new(stuck)));
-                continue;
-            }
-            _ => {}
+        if let Next::Run(id) = &next
+            && world.state.envelopes[id].target_role == Role::ConflictResolver
+        {
+            unsolved += 1;
+            let mut stuck = result(Role::ConflictResolver, json!({}));
+            stuck.status = ResultStatus::Blocked;
+            "which of both is meant?".clone_into(&mut stuck.error);
+            world.run(id, RunOutcome::Result(Arc::new(stuck)));
+            continue;
+        }
+        let Next::Effect(id) = &next else {
+            world.do_well(&next);
+            continue;
+        };
+        let kind = world.state.effects[id].kind.clone();
+        let is_its = kind.change_of().is_some() && kind.change_of() == conflicted.as_ref();
+        if matches!(kind, EffectKind::Merge { .. }) && conflicted.is_none() {
+            conflicted = kind.request_id().cloned();
+            world.effect(id, EffectOutcome::BranchMoved { head: "h9".to_owned() });
+            continue;
+        }
+        if matches!(kind, EffectKind::Rebase { .. }) && is_its {
+            let conflict = world.conflict(id);
+            world.effect(id, EffectOutcome::Conflict(conflict));
+            continue;
         }
         world.do_well(&next);
     }

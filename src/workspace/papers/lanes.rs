@@ -6,9 +6,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart::{self, Area, BLUE, ChartError, FAINT, FONT, INK, LETTERS};
 use crate::domain::language::Language;
+use crate::domain::role::Role;
 use crate::domain::sprint::{Sprint, Todo};
 use crate::domain::time::Timestamp;
-use crate::domain::work_span::WorkKind;
 
 /// Lanes that are drawn; more are not readable.
 const MOST: usize = 40;
@@ -23,26 +23,39 @@ const THIN: i32 = 3;
 
 const WAITING: RGBColor = RGBColor(0xd5, 0xda, 0xe0);
 
-const fn color(kind: WorkKind) -> RGBColor {
-    match kind {
-        WorkKind::Planning => RGBColor(0x8a, 0x63, 0xc7),
-        WorkKind::Building => BLUE,
-        WorkKind::Reviewing => RGBColor(0xe0, 0x92, 0x2f),
-        WorkKind::Checking => RGBColor(0x3d, 0x96, 0x5a),
+const fn color(role: Role) -> RGBColor {
+    match role {
+        Role::Planner => RGBColor(0x8a, 0x63, 0xc7),
+        Role::Designer => RGBColor(0xc9, 0x6b, 0xa8),
+        Role::Developer => BLUE,
+        Role::ConflictResolver => RGBColor(0xb8, 0x45, 0x45),
+        Role::Architect => RGBColor(0xe0, 0x92, 0x2f),
+        Role::Qa => RGBColor(0x2b, 0x9a, 0x9a),
+        Role::VersionController => RGBColor(0x3d, 0x96, 0x5a),
+        Role::Orchestrator | Role::Research | Role::Parser | Role::Sourcer => {
+            RGBColor(0x7a, 0x7f, 0x3a)
+        }
     }
 }
 
-const fn word(kind: Option<WorkKind>, language: Language) -> &'static str {
-    match (language, kind) {
-        (Language::En, Some(WorkKind::Planning)) => "plan",
-        (Language::En, Some(WorkKind::Building)) => "build",
-        (Language::En, Some(WorkKind::Reviewing)) => "review",
-        (Language::En, Some(WorkKind::Checking)) => "checks",
+/// What a colour means. The font has the Hangul of these words alone.
+const fn word(role: Option<Role>, language: Language) -> &'static str {
+    match (language, role) {
+        (Language::En, Some(Role::Planner)) => "plan",
+        (Language::En, Some(Role::Designer)) => "design",
+        (Language::En, Some(Role::Developer)) => "build",
+        (Language::En, Some(Role::ConflictResolver)) => "merge",
+        (Language::En, Some(Role::Architect)) => "arch.",
+        (_, Some(Role::Qa)) => "QA",
+        (Language::En, Some(Role::VersionController)) => "checks",
+        (_, Some(Role::Orchestrator | Role::Research | Role::Parser | Role::Sourcer)) => "…",
         (Language::En, None) => "waits",
-        (Language::Ko, Some(WorkKind::Planning)) => "계획",
-        (Language::Ko, Some(WorkKind::Building)) => "개발",
-        (Language::Ko, Some(WorkKind::Reviewing)) => "검토",
-        (Language::Ko, Some(WorkKind::Checking)) => "검사",
+        (Language::Ko, Some(Role::Planner)) => "계획",
+        (Language::Ko, Some(Role::Designer)) => "UX",
+        (Language::Ko, Some(Role::Developer)) => "개발",
+        (Language::Ko, Some(Role::ConflictResolver)) => "재작업",
+        (Language::Ko, Some(Role::Architect)) => "설계",
+        (Language::Ko, Some(Role::VersionController)) => "검사",
         (Language::Ko, None) => "대기",
     }
 }
@@ -87,11 +100,14 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
     let middle = i32::try_from(width / 2).unwrap_or_default();
     area.draw(&Text::new(sprint.sprint_id.as_str(), (middle, 22), title)).map_err(failed)?;
     let mut at = LEFT;
-    let kinds = WorkKind::ALL.into_iter().map(Some).chain([None]);
-    for kind in kinds {
-        bar(at, at + 26, 82, 108, kind.map_or(WAITING, color))?;
-        text(word(kind, sprint.language).to_owned(), (at + 36, 95), HPos::Left, VPos::Center)?;
-        at += (right - LEFT) / 5;
+    let worked =
+        |role: &Role| lanes.iter().flat_map(|todo| &todo.spans).any(|span| span.worker() == *role);
+    for role in Role::ALL.into_iter().filter(worked).map(Some).chain([None]) {
+        let word = word(role, sprint.language);
+        bar(at, at + 26, 82, 108, role.map_or(WAITING, color))?;
+        text(word.to_owned(), (at + 36, 95), HPos::Left, VPos::Center)?;
+        let letters = word.chars().map(|it| if it.is_ascii() { 15 } else { 28 }).sum::<i32>();
+        at += 36 + letters + 16;
     }
     let (format, most) = chart::clock(axis.seconds());
     for mark in 0..=most {
@@ -112,7 +128,7 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
         bar(axis.x(begun), axis.x(ended).max(axis.x(begun) + THIN), top, floor, WAITING)?;
         for span in &todo.spans {
             let (from, to) = (axis.x(span.from.max(begun)), axis.x(span.to.min(ended)));
-            bar(from, to.max(from + THIN), top, floor, color(span.kind))?;
+            bar(from, to.max(from + THIN), top, floor, color(span.worker()))?;
         }
     }
     Ok(())
@@ -160,8 +176,8 @@ mod tests {
     #[test]
     fn every_letter_is_in_the_font() {
         for language in [Language::En, Language::Ko] {
-            for kind in WorkKind::ALL.into_iter().map(Some).chain([None]) {
-                chart::letters_are_there(word(kind, language));
+            for role in Role::ALL.into_iter().map(Some).chain([None]) {
+                chart::letters_are_there(word(role, language));
             }
         }
     }

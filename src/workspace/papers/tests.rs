@@ -12,6 +12,7 @@ use crate::domain::change::Change;
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
 use crate::domain::language::Language;
 use crate::domain::request::RequestEvent;
+use crate::domain::role::Role;
 use crate::domain::sprint::Sprint;
 use crate::domain::sprint::{
     Activity, BackingSource, CloseoutStatus, Kickoff, Phase, PlanningIteration, PrepassStatus,
@@ -19,7 +20,7 @@ use crate::domain::sprint::{
 };
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::work_span::{WorkKind, WorkSpan};
+use crate::domain::work_span::WorkSpan;
 
 const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -330,16 +331,16 @@ fn worked(mut sprint: Sprint) -> Sprint {
         let Some(begun) = todo.started_at else { continue };
         let begun = begun.plus_seconds(nth * 300);
         todo.started_at = Some(begun);
-        let span = |kind, from: u64, to: u64| WorkSpan {
-            kind,
-            from: begun.plus_seconds(from),
-            to: begun.plus_seconds(to),
+        let span = |role, from: u64, to: u64| {
+            WorkSpan::until(begun.plus_seconds(to), (to - from) * 1_000, role)
         };
         todo.spans = vec![
-            span(WorkKind::Planning, 20, 140),
-            span(WorkKind::Building, 200, 700),
-            span(WorkKind::Checking, 710, 800),
-            span(WorkKind::Reviewing, 900, 1_100),
+            span(Role::Planner, 20, 140),
+            span(Role::Developer, 200, 700),
+            span(Role::VersionController, 710, 800),
+            span(Role::Architect, 830, 890),
+            span(Role::Qa, 900, 1_100),
+            span(Role::ConflictResolver, 1_120, 1_180),
         ];
     }
     sprint
