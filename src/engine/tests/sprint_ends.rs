@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
-use super::world::{Move, Todo as Next, World, candidate, crash, policy, result};
+use super::world::{Move, Todo as Next, World, candidate, crash, good_effect, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Inspection, Proving};
+use crate::domain::effect::{
+    Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, Proving,
+};
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
@@ -370,6 +372,36 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
     assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
     let id = ended.work.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
     assert_eq!(world.request(id.request_id.as_ref().expect("one")).work.spent.turns, runs);
+}
+
+#[test]
+fn a_sprint_that_is_to_end_waits_for_a_landing_that_waits_for_git() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut waited = false;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Effect(id) = &next
+            && let EffectKind::Merge { request_id, .. } = world.state.effects[id].kind.clone()
+            && !waited
+        {
+            waited = true;
+            let pre_state = json!(null);
+            world.submit(Event::EffectStarting { effect_id: id.clone(), pre_state });
+            let obstacle = GitObstacle { path: "/project".to_owned(), is_lock: false };
+            world.submit(Event::GitBusy { request_id: request_id.clone(), obstacle });
+            world.command(Command::SprintStop { now: true });
+            assert!(!sprint(&world).status.is_terminal());
+            assert!(!world.request(&request_id).status.is_terminal(), "its landing has begun");
+            world.effect(id, good_effect(&world.state.effects[id].kind.clone(), "c0"));
+            assert_eq!(world.request(&request_id).status, RequestStatus::Committed);
+            continue;
+        }
+        world.do_well(&next);
+    }
+    assert!(waited);
+    let ended = sprint(&world);
+    let committed = ended.work.todos.iter().filter(|it| it.status == TodoStatus::Committed).count();
+    assert_eq!((ended.status, committed), (SprintStatus::Completed, 1));
 }
 
 #[test]

@@ -305,6 +305,20 @@ fn whoever_commits_withdraws_or_restarts_meanwhile_what_lands_is_proven() {
     }
 }
 
+#[test]
+fn what_the_branch_has_not_after_a_landing_is_in_the_answer() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let lost = "commit c1 is on main, but not its change of a.py";
+    world.finish_with(|kind| {
+        let EffectKind::Merge { commit, .. } = kind else { return None };
+        let notes = LandingNotes { lost: Some(lost.to_owned()), ..LandingNotes::default() };
+        Some(EffectOutcome::Merged { commit: commit.clone(), notes })
+    });
+    let answer = world.request(&id).outcome.final_answer.expect("an answer");
+    assert_eq!((answer.key.as_str(), &answer.values["lost"]), ("final.committed", &json!(lost)));
+}
+
 /// A person's merge is in the way of all that lands together.
 #[test]
 fn each_change_of_a_train_says_what_of_git_it_waits_for() {
