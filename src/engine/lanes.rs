@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::gates::guards::machinery;
+use super::gates::plan;
 use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
-use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
@@ -64,10 +64,7 @@ pub(super) fn begin(
         Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
         None => choose(&turn.policy.routes, read, said),
     };
-    // Where a plan is asked about, there has to be one.
-    let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow;
-    let lane = if asks { choice.lane.max(Lane::Standard) } else { choice.lane };
-    let choice = LaneChoice { lane, ..choice };
+    let choice = with_plan(turn, id, choice);
     let state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
     let left_out = turn.policy.routes.left_out(choice.lane, lifecycle);
@@ -77,6 +74,14 @@ pub(super) fn begin(
     }
     turn.record(id, EventKind::Routed, "runtime", choice.lane.as_str(), json!(choice));
     decision
+}
+
+/// Where a plan is asked about, there has to be one.
+pub(super) fn with_plan(turn: &Turn<'_>, id: &RequestId, choice: LaneChoice) -> LaneChoice {
+    match plan::is_needed(turn, turn.request(id), choice) {
+        true => LaneChoice { lane: choice.lane.max(Lane::Standard), ..choice },
+        false => choice,
+    }
 }
 
 /// Why a change is more than the fast lane is for; `None` where it is not.

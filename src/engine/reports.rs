@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::attempts::Failure;
 use super::authorize::{Resource, authorize};
+use super::contract::numbered;
 use super::decision::{Answer, Wake};
 use super::lifecycle::{DocumentRule, StepReport};
 use super::progress::answered;
@@ -18,14 +19,14 @@ use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
-use crate::domain::criterion::Criterion;
+use crate::domain::criterion::{self, Criterion};
 use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::evidence::Evidence;
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
-use crate::domain::outgoing::Voice;
+use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{
     EventKind, ReplyRoute, Request, RequestStatus, RoutingContext, SelectionSource,
 };
@@ -255,7 +256,7 @@ fn step_result(
     let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();
     claims::hold_against(turn, id, report, result);
     keep_criteria(turn, id, result);
-    keep_unjudged(turn, id, result);
+    keep_unjudged(turn, id, result, &criteria);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
@@ -298,13 +299,18 @@ fn step_result(
 }
 
 /// What QA leaves to a person is asked about before the change lands, whoever has it until then.
-fn keep_unjudged(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+fn keep_unjudged(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult, criteria: &[Criterion]) {
     let Some(verdict) = &result.proposals.qa_validation else { return };
     let abstains =
         verdict.evidence_matrix.iter().filter(|row| row.result == EvidenceResult::Abstain);
+    let criteria: Vec<String> = criteria.iter().map(|it| it.text.clone()).collect();
+    let named = |row: &str| match numbered::find(&criteria, numbered::CRITERION, row) {
+        Some(at) => format!("{}: {}", numbered::name(numbered::CRITERION, at), criteria[at]),
+        None => row.to_owned(),
+    };
     let left = abstains.map(|row| GuardFinding {
         guard: Guard::Unjudged,
-        path: row.criterion.clone(),
+        path: say::cut(&named(&row.criterion), 200),
         detail: say::cut(&row.evidence, 200),
     });
     let left: Vec<GuardFinding> = left.collect();
@@ -319,12 +325,17 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     if result.role != Role::Planner || result.is_negative() || said.is_empty() {
         return;
     }
-    if let Some(request) = turn.edit(id) {
-        request.work.criteria = said
-            .iter()
-            .take(MOST_CRITERIA)
-            .map(|text| Criterion::from(say::cut(text, 600)).by_agent())
-            .collect();
+    let criterion = |text: &String| Criterion::from(say::cut(text, 600)).by_agent();
+    let new: Vec<Criterion> = said.iter().take(MOST_CRITERIA).map(criterion).collect();
+    let Some(request) = turn.edit(id) else { return };
+    let old = std::mem::replace(&mut request.work.criteria, new.clone());
+    // What has been built was held against them.
+    let is_built = request.work.candidate.is_some();
+    let gone = old.iter().filter(|it| new.iter().all(|one| one.text != it.text));
+    let gone: Vec<&str> = gone.map(|it| it.text.as_str()).collect();
+    if is_built && !gone.is_empty() {
+        let values = json!({ "gone": gone, "now": criterion::written(&new) });
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.criteria_changed", values);
     }
 }
 

@@ -6,7 +6,7 @@ use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Wake};
 use super::lanes::{addable, may_only_be_answered, step_named};
 use super::turn::Turn;
-use super::{handoff, questions, say};
+use super::{handoff, lanes, questions, say};
 use crate::domain::actor::Actor;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
@@ -99,7 +99,10 @@ fn changed(
 
 fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Result<Said, Said> {
     let id = &request.request_id;
-    let choice = LaneChoice::named(lane, request.route.lane);
+    let wanted = lane;
+    let choice = lanes::with_plan(turn, id, LaneChoice::named(lane, request.route.lane));
+    let lane = choice.lane;
+    let wanted = Some(wanted).filter(|wanted| *wanted != lane);
     if let Some((lifecycle, mut state)) = turn.stands(id) {
         state.route.left_out = turn.policy.routes.left_out(lane, &lifecycle);
         // What was sent back on the way so far is not let through by leaving out who would judge it next.
@@ -112,9 +115,9 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
         request.route.lane = Some(choice);
     }
     turn.record(id, EventKind::Routed, by, lane.as_str(), json!(choice));
-    let values = json!({ "lane": lane, "by": by });
+    let values = json!({ "lane": lane, "by": by, "wanted": wanted });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.lane", values);
-    Ok(("route.lane", json!({ "request_id": id.as_str(), "lane": lane })))
+    Ok(("route.lane", json!({ "request_id": id.as_str(), "lane": lane, "wanted": wanted })))
 }
 
 /// Nothing is to be built: whoever works on it is called back, and the orchestrator answers.

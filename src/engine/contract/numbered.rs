@@ -6,7 +6,7 @@ use std::fmt;
 use crate::domain::criterion::{self, Criterion};
 
 /// The letter of acceptance criteria.
-const CRITERION: char = 'C';
+pub const CRITERION: char = 'C';
 /// The letter of a sprint's requirements.
 pub const REQUIREMENT: char = 'R';
 

@@ -174,7 +174,13 @@ pub fn resume(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision 
     state.renew();
     state.reopen_source_role = None;
     state.reopen_category = None;
-    enter(lifecycle, state, lifecycle.resume, Vec::new())
+    match lifecycle.step(lifecycle.resume) {
+        // What its route leaves out is not gone to because somebody said something.
+        Some(step) if state.route.leaves_out(step) => {
+            entered(arrive(lifecycle, state, step), Vec::new())
+        }
+        Some(_) | None => enter(lifecycle, state, lifecycle.resume, Vec::new()),
+    }
 }
 
 /// The state as it was before it stopped: the same step, which is to be tried again.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Plan, Requirement, RequirementTime};
 use crate::domain::sprint::{Sprint, Todo};
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 use crate::engine::say;
@@ -11,7 +11,7 @@ use crate::engine::say;
 const TEXT: usize = 200;
 
 /// Those that no delivered todo serves, each as `R-1: its words`: of what the sprint was begun with, or else of the plans
-/// that its todos come from, as far as a todo names them.
+/// that its todos come from, as far as a todo or else no item at all names them.
 pub(super) fn unmet<'p>(
     sprint: &Sprint,
     plans: impl Iterator<Item = &'p Plan> + Clone,
@@ -21,7 +21,9 @@ pub(super) fn unmet<'p>(
     let of = |todo: &'_ Todo| todo.requirements.clone();
     let met: BTreeSet<String> = delivered.flat_map(of).collect();
     // Todos of an older build do not say what they serve.
-    if met.is_empty() && todos.iter().any(|todo| todo.status.is_success()) {
+    if todos.iter().any(|todo| todo.status.is_success())
+        && todos.iter().all(|todo| todo.requirements.is_empty())
+    {
         return Vec::new();
     }
     let known = &sprint.kickoff.requirements;
@@ -34,7 +36,14 @@ pub(super) fn unmet<'p>(
         };
         return open.map(line).collect();
     }
-    let named: BTreeSet<String> = todos.iter().flat_map(of).collect();
+    let mut named: BTreeSet<String> = todos.iter().flat_map(of).collect();
+    for plan in plans.clone() {
+        // What other items of the plan serve is for other sprints.
+        let is_served =
+            |it: &&Requirement| plan.items.iter().any(|item| item.requirements.contains(&it.id));
+        let open = plan.requirements.iter().filter(|it| it.when == RequirementTime::Now);
+        named.extend(open.filter(|it| !is_served(it)).map(|it| it.id.to_string()));
+    }
     let line = |id: &String| {
         let mut known = plans.clone().flat_map(|plan| &plan.requirements);
         let found = known.find(|it| it.id.as_str() == id);
@@ -51,7 +60,6 @@ mod tests {
     use super::*;
     use crate::domain::ids::{RequirementId, SprintId, TodoId};
     use crate::domain::language::Language;
-    use crate::domain::plan::Requirement;
     use crate::domain::sprint::{Kickoff, TodoStatus, Trigger};
     use crate::domain::time::Timestamp;
 
@@ -83,9 +91,19 @@ mod tests {
             text: "within a second".to_owned(),
             when: Default::default(),
         };
-        let plan = Plan { requirements: vec![requirement], ..Plan::default() };
+        let forgotten = Requirement {
+            id: RequirementId::parse("free").unwrap(),
+            text: "for nothing".to_owned(),
+            when: Default::default(),
+        };
+        let plan = Plan { requirements: vec![requirement, forgotten], ..Plan::default() };
         let planned = sprint(&[], &todos);
-        assert_eq!(unmet(&planned, [&plan].into_iter()), ["fast: within a second"]);
+        let open = ["fast: within a second", "free: for nothing"];
+        assert_eq!(unmet(&planned, [&plan].into_iter()), open);
+        let mut other =
+            sprint(&[], &[(TodoStatus::Committed, "R-1"), (TodoStatus::Blocked, "fast")]);
+        other.work.todos[0].requirements.clear();
+        assert_eq!(unmet(&other, [&plan].into_iter()), open, "what landed serves nothing");
         assert!(unmet(&sprint(&[], &[]), std::iter::empty()).is_empty());
     }
 }

@@ -77,7 +77,17 @@ fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> 
     if old.plan.is_none() || source == BacklogSource::User {
         return item;
     }
+    let mut origin = item.origin.clone();
+    match old.origin.texts("requirement_refs") {
+        refs if refs.is_empty() => origin.remove("requirement_refs"),
+        refs => origin.set("requirement_refs", refs),
+    }
+    let is_dropped = item.status == BacklogStatus::Dropped;
     BacklogItem {
+        // People drop what they have planned.
+        status: if is_dropped { old.status } else { item.status },
+        dropped_reason: old.dropped_reason.clone(),
+        origin,
         title: old.title.clone(),
         scope: old.scope.clone(),
         acceptance_criteria: old.acceptance_criteria.clone(),

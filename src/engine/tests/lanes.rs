@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::world::{OWNER, World, all_steps, candidate, evidence, good, policy, result};
+use super::world::{OWNER, World, all_steps, candidate, evidence, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict};
+use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{GuildId, RequestId, UserId};
 use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Button, ButtonAct};
-use crate::domain::policy::{Holders, Policy, Right};
+use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::request::RequestStatus;
-use crate::domain::result::RequestIntent;
+use crate::domain::result::{RequestIntent, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneSource, Routes, WorkSize};
 use crate::domain::run::RunOutcome;
@@ -309,6 +310,68 @@ fn a_route_grows_by_whoever_asked_and_shrinks_by_those_who_may_approve() {
     assert_eq!(rest, [Planner, Designer, Planner, Architect, Developer, Architect, Qa]);
     let late = change(RouteChange::Lane(Lane::Full));
     assert_eq!(by(&mut world, OWNER, Ingress::Slash, late), "cancel.ended");
+}
+
+#[test]
+fn a_shorter_lane_is_no_way_around_a_plan_that_is_asked_about() {
+    let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..policy().gates };
+    let mut world = World::new(Policy { gates, ..with_routes() });
+    let id = ask(&mut world, Some(Lane::Full));
+    let shorter = || {
+        let change = RouteChange::Lane(Lane::Quick);
+        Command::Route { request_id: id.clone(), change }
+    };
+    let Answer::Say(said) = world.command(shorter()) else { panic!("not said") };
+    assert_eq!(
+        (&said.values["lane"], &said.values["wanted"]),
+        (&json!("standard"), &json!("quick"))
+    );
+    while world.state.gates.is_empty() {
+        let todo = world.todo()[0].clone();
+        world.do_well(&todo);
+    }
+    let gate = world.state.gates.values().next().map(|it| (**it).clone()).expect("a gate");
+    assert_eq!(gate.kind, GateKind::Plan);
+    // Once it is accepted, what is built by it may be judged by fewer.
+    world.command(press(&gate, ButtonAct::Approve));
+    let Answer::Say(said) = world.command(shorter()) else { panic!("not said") };
+    assert_eq!(said.values["lane"], json!("quick"));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn words_for_a_blocked_request_bring_no_planner_to_a_lane_without_one() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Quick));
+    let mut roles = Vec::new();
+    let mut stuck = true;
+    loop {
+        let Some(todo) = world.todo().first().cloned() else {
+            if world.request(&id).status.is_terminal() {
+                break;
+            }
+            let text = "the first one".to_owned();
+            world.command(Command::Steer { request_id: id.clone(), text });
+            continue;
+        };
+        let Todo::Run(envelope) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        roles.push(world.state.envelopes[envelope].target_role);
+        if !std::mem::take(&mut stuck) {
+            world.do_well(&todo);
+            continue;
+        }
+        let mut said = result(Role::Developer, json!({}));
+        said.status = ResultStatus::Blocked;
+        "which greeting?".clone_into(&mut said.error);
+        world.run(envelope, RunOutcome::Result(Arc::new(said)));
+    }
+    use Role::{Architect, Developer};
+    assert_eq!(roles, [Developer, Developer, Architect]);
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
 
 #[test]

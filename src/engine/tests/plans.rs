@@ -115,6 +115,11 @@ fn what_an_agent_says_of_a_persons_plan_changes_nothing_and_is_no_news() {
     let answer = world.command(Command::BacklogMerge { payload, source });
     assert!(!matches!(answer, Answer::Refused(_)), "{answer:?}");
     assert_eq!(backlog(&world), before, "nor when it changed");
+    let origin = json!({"requirement_refs": ["R-9"]});
+    let payload =
+        json!([{"backlog_id": id, "status": "dropped", "dropped_reason": "no", "origin": origin}]);
+    world.command(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+    assert_eq!(backlog(&world), before, "nor is it dropped, or called what serves something else");
     let (payload, source) = (said(2), BacklogSource::User);
     world.command(Command::BacklogMerge { payload, source });
     assert_eq!(backlog(&world)["US-1"].effort, 2, "a person may");
