@@ -166,20 +166,19 @@ pub fn solve_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowStat
     state
 }
 
-/// A person answered a blocked request: the planner takes it up again with fresh budgets, because
-/// a person decided to spend them.
+/// A person answered a blocked request: the planner takes it up again, or on a route without a plan whoever builds, with
+/// fresh budgets, because a person decided to spend them.
 #[must_use]
 pub fn resume(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
     let mut state = state.clone();
     state.renew();
     state.reopen_source_role = None;
     state.reopen_category = None;
-    match lifecycle.step(lifecycle.resume) {
-        // What its route leaves out is not gone to because somebody said something.
-        Some(step) if state.route.leaves_out(step) => {
-            entered(arrive(lifecycle, state, step), Vec::new())
-        }
-        Some(_) | None => enter(lifecycle, state, lifecycle.resume, Vec::new()),
+    // A route without a plan has none because somebody said something.
+    let plan = lifecycle.step_of(StepKind::Plan).filter(|step| state.route.leaves_out(step));
+    match plan {
+        Some(plan) => entered(arrive(lifecycle, state, plan), Vec::new()),
+        None => enter(lifecycle, state, lifecycle.resume, Vec::new()),
     }
 }
 
