@@ -54,6 +54,10 @@ impl Role {
         Role::Developer,
         Role::Qa,
     ];
+    /// Those that look first at what is written to them. What is written to others goes to the orchestrator: the developer
+    /// builds what was planned, and nothing else.
+    pub const ADDRESSED: [Role; 5] =
+        [Role::Research, Role::Planner, Role::Designer, Role::Architect, Role::Qa];
     /// Every role.
     pub const ALL: [Role; 11] = [
         Role::Orchestrator,

@@ -345,7 +345,9 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     if failed > 0 {
         reply_about(turn, message, "attachments_failed", json!({ "count": failed }), Some(&id));
     }
-    handoff::delegate(turn, &id, Role::Orchestrator, None, &scope, None);
+    let served = |role: &Role| Role::ADDRESSED.contains(role) && turn.policy.serves.contains(role);
+    let first = message.role.filter(served).unwrap_or(Role::Orchestrator);
+    handoff::delegate(turn, &id, first, None, &scope, None);
 }
 
 /// Work in which the lines of a person's words that leave something to people are criteria.

@@ -14,6 +14,7 @@ use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
 use crate::domain::outgoing::LaneMenu;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
+use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource, Routes, WorkSize};
 use crate::domain::workflow::WorkflowState;
 
@@ -64,7 +65,11 @@ pub(super) fn begin(
         Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
         None => choose(&turn.policy.routes, read, said),
     };
-    let choice = with_plan(turn, id, choice);
+    // What is written to the planner is planned.
+    let addressed = turn.request(id).and_then(|request| request.params.user_requested_role);
+    let plans = addressed == Some(Role::Planner) && named.is_none();
+    let lane = if plans { choice.lane.max(Lane::Standard) } else { choice.lane };
+    let choice = with_plan(turn, id, LaneChoice { lane, ..choice });
     let state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
     let left_out = turn.policy.routes.left_out(choice.lane, lifecycle);

@@ -171,16 +171,25 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
             match (report.step, report.role) {
                 (Some(step), _) => step_result(turn, id, step, &report, &result),
                 (None, Role::Orchestrator) => orchestrator_result(turn, id, &result),
-                // A role that has a request without a lifecycle, as an older runtime left it, hands it back.
-                (None, _) => {
-                    if !stopped(turn, id, &result) {
-                        let words = &result.summary;
-                        handoff::delegate(turn, id, Role::Orchestrator, None, words, None);
-                    }
-                }
+                (None, role) => addressed_result(turn, id, role, &result),
             }
         }
     }
+}
+
+/// What a role made of a request that was written to it: answered, or left to the orchestrator. As an older runtime left
+/// it, a role may have one that was not.
+fn addressed_result(turn: &mut Turn<'_>, id: &RequestId, role: Role, result: &RoleResult) {
+    if progress::goes_by_the_new_words(turn, id) || stopped(turn, id, result) {
+        return;
+    }
+    if result.proposals.handled_completely() {
+        answered(turn, id, &result.summary);
+        return;
+    }
+    let values = json!({ "role": role, "summary": say::whole(&result.summary) });
+    say::in_room(turn, id, Voice::Role(role), Priority::Progress, "room.passed_on", values);
+    handoff::delegate(turn, id, Role::Orchestrator, None, &result.summary, None);
 }
 
 /// What the orchestrator made of a new request: answered, an action asked for, or handed on.

@@ -69,13 +69,13 @@ pub(super) fn answer(
     };
     let Some(kind) = task.kind else {
         return match task.role {
-            Role::Orchestrator => chat::intake(task, &job, root),
-            Role::Research
+            Role::Orchestrator
+            | Role::Research
             | Role::Planner
             | Role::Designer
             | Role::Architect
-            | Role::Developer
-            | Role::Qa
+            | Role::Qa => chat::intake(task, &job, root),
+            Role::Developer
             | Role::Parser
             | Role::Sourcer
             | Role::VersionController

@@ -9,6 +9,7 @@ use super::draft::{Answer, Draft, needs_real_agent, say, words};
 use super::tasks::{self, Item, Job};
 use crate::agents::prompt::Task;
 use crate::domain::intent::Intent;
+use crate::domain::role::Role;
 use crate::domain::routes::WorkSize;
 use crate::platform::files;
 
@@ -18,6 +19,9 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
     };
     // Its edits are spelled out: nobody has to plan them.
     let spelled_out = |summary: String| {
+        if task.role != Role::Orchestrator {
+            return handled(summary, "route");
+        }
         let files: BTreeSet<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
         let size = if files.len() <= 3 { WorkSize::Small } else { WorkSize::Normal };
         let intent = json!({"intent": Intent::ImplementationOnly, "confidence": 100, "size": size});

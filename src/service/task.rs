@@ -280,7 +280,10 @@ fn task(
         language: request.conversation.language.as_str().to_owned(),
         request: PersonMessage::new(&request.conversation.reply_route.author_name, &request.body),
         earlier: request.params.earlier_bodies.clone(),
-        addressed: request.params.user_requested_role.filter(|_| run.role == Role::Orchestrator),
+        addressed: request
+            .params
+            .user_requested_role
+            .filter(|role| run.step.is_none() && *role != run.role),
         continues: continues(team, request)?,
         attachments: request.artifacts.iter().map(|path| attachment(team, path)).collect(),
         followups: request

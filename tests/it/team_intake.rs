@@ -60,21 +60,36 @@ async fn a_role_is_addressed_by_its_server_role_and_a_room_takes_plain_words() {
     let again = house.say(&asked, EDIT).await;
     let second = house.becomes(&again, RequestStatus::Committed).await;
     assert_eq!(second.conversation.room.unwrap().thread_id.unwrap().to_string(), asked);
-    // Who takes it in is told whom it was for, and what ended in the room.
-    let intake = async |id: &RequestId| {
+    // Whoever it was for is told so, and who takes in words in an ended room what ended there.
+    let told = async |id: &RequestId, role: &str| {
         let (code, text, error) = house.teams(&["prompt", "show", id.as_str(), "--json"]).await;
         assert_eq!(code, 0, "{text}\n{error}");
         let runs: Vec<Value> = serde_json::from_str(&text).unwrap();
-        let first = runs.iter().find(|run| run["prompt"]["role"] == "orchestrator").unwrap();
+        let first = runs.iter().find(|run| run["prompt"]["role"] == role).unwrap();
         first["sent"][0]["text"].as_str().unwrap().to_owned()
     };
     house.quiet().await;
-    let (first, then) = (intake(&request.request_id).await, intake(&second.request_id).await);
-    assert!(first.contains("It was written to the planner"), "{first}");
+    assert_eq!(request.work.spent.turns, 1, "the planner answers it");
+    let first = told(&request.request_id, "planner").await;
+    let then = told(&second.request_id, "orchestrator").await;
+    assert!(first.contains("# Your step: somebody wrote to you"), "{first}");
     assert!(!first.contains("# What it goes on from"), "{first}");
     let (_, ended) = then.split_once("# What it goes on from").expect("what ended there");
     assert!(ended.contains(request.request_id.as_str()) && ended.contains("what tasks are open?"));
     assert!(ended.contains("It ended as completed"), "{ended}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_a_role_does_not_answer_goes_the_usual_way_and_says_so() {
+    let house = House::open(Plan::default()).await;
+    let state = house.owner.ok("GET", "/_local/state", Value::Null).await;
+    let roles = state["guild"]["roles"].as_array().unwrap();
+    let qa = roles.iter().find(|role| role["name"] == "qa").unwrap();
+    let words = format!("<@&{}> {EDIT}", qa["id"].as_str().unwrap());
+    let asked = house.say("general", &words).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.reads(&asked, "it is not for QA to answer").await;
     house.close().await;
 }
 

@@ -46,6 +46,7 @@ embedded!(
     "steps/research_initial.md",
     "steps/planner_draft.md",
     "steps/designer_advisory.md",
+    "steps/addressed.md",
     "steps/architect_advisory.md",
     "steps/planner_finalize.md",
     "steps/architect_guidance.md",
@@ -89,6 +90,7 @@ pub(super) fn step(task: &Task) -> String {
         (_, _) if !task.template.is_empty() => &task.template,
         (Some(step), _) => step.as_str(),
         (None, Role::Orchestrator) => "intake",
+        (None, role) if task.work.duty.is_none() && Role::ADDRESSED.contains(&role) => "addressed",
         (
             None,
             Role::Research

@@ -18,6 +18,12 @@ fn asked(
     const ITEMS: &[&str] = &["backlog_items", "required_inputs"];
     match (role, duty) {
         (Role::Orchestrator, _) => (&["request_handling"], &["request_intent", "control_action"]),
+        // Written to the role itself.
+        (Role::Research | Role::Planner | Role::Designer | Role::Architect | Role::Qa, None)
+            if !workflow =>
+        {
+            (&["request_handling"], &[])
+        }
         (Role::Research, _) if workflow => {
             (&["workflow_transition"], &["research_signal", "research_report"])
         }

@@ -19,6 +19,7 @@ use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
+use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::{Run, RunOutcome};
 use crate::domain::sprint::Duty;
 use crate::domain::time::Timestamp;
@@ -175,6 +176,52 @@ fn i30_a_message_to_a_role_goes_to_the_orchestrator_which_knows_whom_it_was_for(
     let request = only(&world);
     assert_eq!(request.route.current_role, Some(Role::Orchestrator));
     assert_eq!(request.params.user_requested_role, Some(Role::Developer));
+}
+
+#[test]
+fn a_message_to_a_role_is_looked_at_by_it_and_goes_the_usual_way_where_that_cannot_answer() {
+    let handling = |mode: &str| json!({ "request_handling": { "mode": mode } });
+    for role in Role::ADDRESSED {
+        let mut world = World::new(policy());
+        let mut words = world.words(GENERAL, 1, "how is this tested?");
+        words.role = Some(role);
+        take(&mut world, words);
+        let request = only(&world);
+        assert_eq!(request.route.current_role, Some(role));
+        let Some(Next::Run(run)) = world.todo().first().cloned() else { panic!("no run") };
+        assert_eq!(world.state.envelopes[&run].step, None, "it reads, and changes nothing");
+        world.run(&run, RunOutcome::Result(Arc::new(result(role, handling("complete")))));
+        world.finish_well();
+        let request = world.request(&request.request_id);
+        assert_eq!((request.status, request.work.spent.turns), (RequestStatus::Completed, 1));
+    }
+    for (role, lane) in [(Role::Qa, Lane::Quick), (Role::Planner, Lane::Standard)] {
+        let mut world = World::new(Policy { routes: Arc::clone(Routes::built_in()), ..policy() });
+        let mut words = world.words(GENERAL, 1, "as discussed");
+        words.role = Some(role);
+        take(&mut world, words);
+        let id = only(&world).request_id;
+        for mode in ["route", "route"] {
+            let Some(Next::Run(run)) = world.todo().first().cloned() else { panic!("no run") };
+            let role = world.state.envelopes[&run].target_role;
+            let intent =
+                json!({"intent": "implementation_only", "confidence": 95, "size": "normal"});
+            let mut said = handling(mode);
+            if role == Role::Orchestrator {
+                said["request_intent"] = intent;
+            }
+            world.run(&run, RunOutcome::Result(Arc::new(result(role, said))));
+            while let Some(todo) =
+                world.todo().first().cloned().filter(|it| !matches!(it, Next::Run(_)))
+            {
+                world.do_well(&todo);
+            }
+        }
+        assert!(world.said.contains(&"room.passed_on".to_owned()));
+        assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(lane), "{role}");
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
 }
 
 #[test]
