@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::ids::{BacklogId, ChannelId, MessageId, RequestId, SprintId};
 use crate::domain::language::Language;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
@@ -49,6 +49,9 @@ pub struct ManualCriterion {
     pub number: u32,
     /// Its words.
     pub text: String,
+    /// The message that asks about it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<(ChannelId, MessageId)>,
     /// What was said about it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<ManualAnswer>,
@@ -90,6 +93,7 @@ impl Verification {
         let manual = |(criterion, number): (&Criterion, u32)| ManualCriterion {
             number,
             text: criterion.text.clone(),
+            card: None,
             answer: None,
         };
         numbered.map(manual).collect()

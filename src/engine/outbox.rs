@@ -7,13 +7,13 @@ use serde_json::json;
 use super::authorize::{Granted, act};
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{questions, say, standing};
+use super::{questions, say, standing, verify};
 use crate::domain::change::Change;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
 use crate::domain::outgoing::{
-    Act, DeliveryRefusal, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority,
-    REFUSED_KEPT, SET_ASIDE, Target, Voice,
+    Act, ButtonAct, DeliveryRefusal, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState,
+    Priority, REFUSED_KEPT, SET_ASIDE, Target, Voice,
 };
 use crate::domain::record::RecordId;
 use crate::domain::request::EventKind;
@@ -102,6 +102,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                             // It was answered before the card was there.
                             None => say::unbutton(turn, card, Some(id)),
                         }
+                    }
+                }
+                Act::Post { gate_id: None, buttons, .. }
+                    if buttons.first().is_some_and(|it| it.act == ButtonAct::Pass) =>
+                {
+                    if let (Some(button), Some(message)) = (buttons.first(), message_ids.last()) {
+                        verify::posted(turn, &button.subject, (channel_id, *message));
                     }
                 }
                 Act::Board { sprint_id, .. } => {

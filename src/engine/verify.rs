@@ -140,11 +140,28 @@ pub(super) fn answer(
     let payload = json!({ "criterion": criterion.number, "verdict": verdict, "item": item });
     turn.record(&known.request_id, EventKind::Verified, &granted.name(), words, payload);
     tell(turn, &verification, values.clone());
+    let card = card.or(verification.criteria[at].card);
     if let Some(card) = card.filter(|_| verdict != ManualVerdict::Blocked) {
         say::unbutton(turn, card, None);
     }
     turn.save(verification);
     Answer::Say(say::content("verify.said", language, values))
+}
+
+/// The card that asks about a criterion is there: however that is answered, the card asks no more.
+pub(super) fn posted(turn: &mut Turn<'_>, subject: &str, card: (ChannelId, MessageId)) {
+    let Ok(criterion) = subject.parse::<CriterionRef>() else { return };
+    let known = turn.before().verifications.get(&criterion.request_id);
+    let mut known = known.map(|it| Verification::clone(it));
+    let mut criteria = known.iter_mut().flat_map(|it| &mut it.criteria);
+    match criteria.find(|it| it.number == criterion.number && it.is_open()) {
+        Some(asked) => asked.card = Some(card),
+        // It was answered before the card was there.
+        None => return say::unbutton(turn, card, None),
+    }
+    if let Some(known) = known {
+        turn.save(known);
+    }
 }
 
 /// Says in the room, where it is known, what came of a look.

@@ -44,7 +44,7 @@ async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
     let press = json!({
         "channel": message, "message": card["id"], "custom_id": button(&card, "It holds"),
     });
-    house.guest.ok("POST", "/_local/click", press.clone()).await;
+    house.guest.ok("POST", "/_local/click", press).await;
     told(&house, "guest", "You may not").await;
 
     // In any order: the last one by its button, the second one in the terminal, the first one with words in a form. A
@@ -93,15 +93,26 @@ async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
     let [words, look] = item.acceptance_criteria.as_slice() else { panic!("{item:?}") };
     assert!(words.text.contains("run out of the screen") && !words.is_manual());
     assert!(look.is_manual() && look.text == manual[0]);
-    // A card that was answered is pressed again, by its old button and by the same one.
-    house.owner.ok("POST", "/_local/click", press).await;
-    told(&house, "owner", "Something is wrong with it").await;
+    // What was said stays said.
+    let (code, _, error) = house.teams(&["verify", &named(0), "pass"]).await;
+    assert!(code == 1 && error.contains("said already"), "{error}");
     let (code, said, _) = house.teams(&["verify", &named(2), "skip"]).await;
     assert!(code == 0 && said.contains("Skipped"), "{said}");
     let (_, said, _) = house.teams(&["verify"]).await;
     assert!(said.contains("Nothing waits for a look"), "{said}");
     assert!(house.state().unwrap().verifications.is_empty());
     assert_eq!(house.times(&request, "verified"), 4);
+    // However each was answered, its card asks no more.
+    house
+        .until("no card asks any more", async |house: &House| {
+            let all = house.messages(&message).await;
+            let mut cards = all.iter().filter(|it| {
+                crate::support::house::words(it).contains("Please look at it yourself")
+            });
+            let is_closed = |it: &Value| it["components"].as_array().is_some_and(Vec::is_empty);
+            cards.all(is_closed).then_some(())
+        })
+        .await;
     house.close().await;
 }
 

@@ -367,6 +367,11 @@ fn refreshed(
         todo.priority_rank = item.priority_rank;
         todo.effort = item.effort;
         if waits(todo) {
+            // Whoever goes on with it reads what came of it before.
+            let goes_on = item.carry_over_of.is_some() || !item.answers.is_empty();
+            let before = item.origin.text("request_id").filter(|_| goes_on);
+            let before = before.and_then(|id| RequestId::parse(id).ok());
+            todo.retry_of_request_id = todo.retry_of_request_id.take().or(before);
             todo.title.clone_from(&item.title);
             todo.milestone_title.clone_from(&sprint.milestone_title);
             todo.acceptance_criteria.clone_from(&item.acceptance_criteria);

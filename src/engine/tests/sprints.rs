@@ -426,6 +426,13 @@ fn what_waits_for_a_todo_that_failed_waits_for_the_item_that_carries_it_on() {
         (todo.started_at, todo.ended_at)
     };
     assert!(begun("third").0 >= begun("first").1, "{next:#?}");
+    // Whoever goes on with it is told what came of it before.
+    let of = |sprint: &Sprint| {
+        let todos = &sprint.work.todos;
+        todos.iter().find(|todo| todo.title == "first").cloned().expect("a todo")
+    };
+    assert!(of(&ended).request_id.is_some());
+    assert_eq!(of(&next).retry_of_request_id, of(&ended).request_id);
 }
 
 #[test]
