@@ -40,13 +40,24 @@ impl Criterion {
         self.judge == Judge::Person
     }
 
-    /// As an agent may write it: only people leave something to people.
+    /// As an agent may write it: only people leave something to people, and what is no configured check decides nothing.
     #[must_use]
-    pub fn by_agent(mut self) -> Criterion {
-        if self.is_manual() {
+    pub fn by_agent(mut self, checks: &[String]) -> Criterion {
+        if self.is_manual() || self.unknown_check(checks).is_some() {
             self.judge = Judge::Qa;
         }
         self
+    }
+
+    /// The check that it is bound to, where none of that name is configured.
+    #[must_use]
+    pub fn unknown_check(&self, checks: &[String]) -> Option<&str> {
+        match &self.judge {
+            Judge::Check(name) => {
+                Some(name.as_str()).filter(|name| !checks.iter().any(|it| it == name))
+            }
+            Judge::Qa | Judge::Person => None,
+        }
     }
 
     /// The lines of a person's words that leave something to people, bullets or not.
@@ -123,7 +134,9 @@ mod tests {
 
     #[test]
     fn only_people_leave_something_to_people() {
-        let by_agent = |text: &str| Criterion::from(text).by_agent().to_string();
+        let checks = ["unit".to_owned()];
+        let by_agent = |text: &str| Criterion::from(text).by_agent(&checks).to_string();
+        assert_eq!(by_agent("(check: tests) it works"), "it works");
         assert_eq!(by_agent("(manual) it works"), "it works");
         assert_eq!(by_agent("(check: unit) it works"), "(check: unit) it works");
         let words = "do it\n- (manual) it looks calm\n(manual)\nand fast";

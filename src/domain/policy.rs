@@ -360,6 +360,8 @@ pub struct Policy {
     pub actions: BTreeMap<String, ActionPolicy>,
     /// Whether checks are configured.
     pub has_checks: bool,
+    /// Their names.
+    pub check_names: Vec<String>,
     /// SHA-256 of what is configured about them; evidence of others proves nothing.
     pub checks_digest: String,
     /// Whether the base is proven before a role gets a request.

@@ -1,5 +1,6 @@
 //! Reports in the orchestrator's inbox, and envelopes that something is wrong with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -334,8 +335,15 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     if result.role != Role::Planner || result.is_negative() || said.is_empty() {
         return;
     }
-    let criterion = |text: &String| Criterion::from(say::cut(text, 600)).by_agent();
-    let new: Vec<Criterion> = said.iter().take(MOST_CRITERIA).map(criterion).collect();
+    let criterion = |text: &String| Criterion::from(say::cut(text, 600));
+    let said: Vec<Criterion> = said.iter().take(MOST_CRITERIA).map(criterion).collect();
+    let checks = &turn.policy.check_names;
+    let unknown: BTreeSet<&str> = said.iter().filter_map(|it| it.unknown_check(checks)).collect();
+    let new: Vec<Criterion> = said.iter().cloned().map(|it| it.by_agent(checks)).collect();
+    if !unknown.is_empty() {
+        let values = json!({ "unknown": unknown, "checks": checks });
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.unknown_checks", values);
+    }
     let Some(request) = turn.edit(id) else { return };
     let old = std::mem::replace(&mut request.work.criteria, new.clone());
     // What has been built was held against them.

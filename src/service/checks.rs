@@ -87,7 +87,8 @@ pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError>
         Ok::<_, EffectError>((plan, guarded))
     })
     .await??;
-    team.hub.know_checks(!plan.checks.is_empty(), plan.digest.clone(), guarded);
+    let names = plan.checks.iter().map(|check| check.name.clone()).collect();
+    team.hub.know_checks(names, plan.digest.clone(), guarded);
     Ok(plan)
 }
 

@@ -301,6 +301,7 @@ fn task(
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
         decisions: request.work.decisions.iter().filter_map(PlanDecision::line).collect(),
+        checks: team.hub.consult(|_, policy| policy.check_names.clone()),
         may_ask: run.role == Role::Planner
             && team.hub.consult(|_, policy| may_ask(policy, request)),
         conflict: conflict(team, request, run.role)?,

@@ -327,6 +327,7 @@ impl Workspace {
             relay_channel: Some(self.channels()?.relay),
             actions,
             has_checks: !runtime.checks.is_empty(),
+            check_names: runtime.checks.iter().map(|check| check.name.clone()).collect(),
             checks_digest: checks_digest(runtime),
             proves_base: runtime.prove_base,
             project: self

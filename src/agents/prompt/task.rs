@@ -145,6 +145,9 @@ pub struct Task {
     /// What was decided about what the request leaves open, in the order in which that is numbered.
     #[serde(default)]
     pub decisions: Vec<String>,
+    /// The names of the configured checks.
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Whether the planner may ask people about that now.
     #[serde(default)]
     pub may_ask: bool,
@@ -196,6 +199,7 @@ impl Task {
             evidence: None,
             criteria: Vec::new(),
             decisions: Vec::new(),
+            checks: Vec::new(),
             may_ask: false,
             conflict: None,
             diff: String::new(),

@@ -55,6 +55,7 @@ fn task() -> Task {
         ),
         criteria: Vec::new(),
         decisions: vec!["Which form? polite (assumed)".to_owned()],
+        checks: vec!["unit".to_owned()],
         may_ask: false,
         conflict: None,
         diff: "+bye".to_owned(),

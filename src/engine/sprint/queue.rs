@@ -65,7 +65,7 @@ pub(in crate::engine) fn add_items(
 /// is not asked for the same again.
 fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
     let known = turn.item(&item.backlog_id);
-    let item = of_people(known, source, item);
+    let item = of_people(known, source, item, &turn.policy.check_names);
     let Some(old) = known else { return item };
     let item = keep_held(turn, old, keep_planned(old, source, item));
     let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
@@ -105,6 +105,7 @@ fn of_people(
     known: Option<&BacklogItem>,
     source: BacklogSource,
     mut item: BacklogItem,
+    checks: &[String],
 ) -> BacklogItem {
     if source == BacklogSource::User {
         item.persons_criteria.clone_from(&item.acceptance_criteria);
@@ -113,7 +114,7 @@ fn of_people(
     item.persons_criteria = known.map(|old| old.persons_criteria.clone()).unwrap_or_default();
     let is_new = |one: &Criterion| item.persons_criteria.iter().all(|it| it.text != one.text);
     let own = item.acceptance_criteria.iter().filter(|one| is_new(one));
-    let own: Vec<Criterion> = own.cloned().map(Criterion::by_agent).collect();
+    let own: Vec<Criterion> = own.cloned().map(|it| it.by_agent(checks)).collect();
     item.acceptance_criteria = [item.persons_criteria.clone(), own].concat();
     item
 }
@@ -461,7 +462,7 @@ mod tests {
             ..new.clone()
         };
         let by = |known: Option<&BacklogItem>, source, criteria: &[&str]| {
-            of_people(known, source, said(criteria))
+            of_people(known, source, said(criteria), &["unit".to_owned()])
         };
         let item = by(None, BacklogSource::User, &["it works", "(manual) it looks calm"]);
         let once = by(Some(&item), BacklogSource::Planner, &["it works", "(manual) it is fast"]);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::world::{GENERAL, Todo as Next, World, policy, result};
+use super::world::{GENERAL, Todo as Next, World, good, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::Change;
+use crate::domain::criterion;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
@@ -18,6 +19,7 @@ use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{EventKind, Request, RequestStatus};
+use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::{Run, RunOutcome};
@@ -222,6 +224,32 @@ fn a_message_to_a_role_is_looked_at_by_it_and_goes_the_usual_way_where_that_cann
         world.finish_well();
         assert_eq!(world.request(&id).status, RequestStatus::Committed);
     }
+}
+
+#[test]
+fn a_criterion_that_is_bound_to_no_configured_check_is_qas_and_the_room_says_so() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    while let Some(todo) = world.todo().first().cloned() {
+        if let Next::Run(run) = &todo
+            && world.state.envelopes[run].target_role == Role::Planner
+        {
+            let step = world.state.envelopes[run].step;
+            let mut said = RoleResult::clone(&good(Role::Planner, step));
+            said.proposals.acceptance_criteria = Some(vec![
+                "(check: unit) it adds".to_owned(),
+                "(check: lint) it is tidy".to_owned(),
+            ]);
+            world.run(run, RunOutcome::Result(Arc::new(said)));
+            break;
+        }
+        world.do_well(&todo);
+    }
+    let report = world.todo()[0].clone();
+    world.do_well(&report);
+    let criteria = world.request(&id).work.criteria;
+    assert_eq!(criterion::written(&criteria), ["(check: unit) it adds", "it is tidy"]);
+    assert!(world.said.contains(&"room.unknown_checks".to_owned()));
 }
 
 #[test]

@@ -66,6 +66,7 @@ pub(super) fn policy() -> Policy {
         actions: std::collections::BTreeMap::new(),
         train: crate::domain::policy::TrainPolicy::default(),
         has_checks: true,
+        check_names: vec!["tests".to_owned(), "unit".to_owned()],
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),
