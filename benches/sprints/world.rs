@@ -60,6 +60,7 @@ pub(crate) fn policy() -> Policy {
         actions: BTreeMap::new(),
         train: Default::default(),
         has_checks: true,
+        check_names: Vec::new(),
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),

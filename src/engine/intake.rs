@@ -10,12 +10,15 @@ use super::message::{
 };
 use super::turn::Turn;
 use super::{
-    followup, handoff, lanes, lifecycle, parse, progress, question_answers, say, sprint, words,
+    followup, handoff, intent, lanes, lifecycle, parse, progress, question_answers, say, sprint,
+    words,
 };
+use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
+use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
@@ -64,6 +67,9 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Accepted;
     }
     if let Some(id) = continues(turn, &message) {
+        return followup::said(turn, &granted, &id, &message);
+    }
+    if let Some(id) = goes_on(turn, granted.actor(), &message) {
         return followup::said(turn, &granted, &id, &message);
     }
     if let Some(title) = answers_put_aside(turn, &message) {
@@ -204,6 +210,38 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     }
 }
 
+/// The open request that a message from anywhere wants to go on, where its author may speak to it.
+fn goes_on(turn: &Turn<'_>, actor: &Actor, message: &Message) -> Option<RequestId> {
+    let id = resumes(&message.content)?;
+    let request = turn.request(&id).filter(|request| !request.status.is_terminal())?;
+    let said: Result<Granted<act::Say>, _> =
+        authorize(turn.policy, actor, Resource::Request(request));
+    let route = &request.conversation.reply_route;
+    // What somebody said to the team alone stays there.
+    let is_theirs = !route.is_dm || route.author_id == Some(message.author.id);
+    (said.is_ok() && is_theirs).then_some(id)
+}
+
+/// The request that has ended and that words want to go on.
+fn ended(turn: &Turn<'_>, words: &str) -> Option<RequestId> {
+    resumes(words).filter(|id| turn.request(id).is_none_or(|it| it.status.is_terminal()))
+}
+
+/// The request that words want to go on, by its id, open or ended.
+fn resumes(words: &str) -> Option<RequestId> {
+    if intent::read(words).intent != Some(Intent::Resume) {
+        return None;
+    }
+    let is_id = |word: &&str| {
+        let (day, rest) = word.split_at_checked(8).unwrap_or_default();
+        let number = rest.strip_prefix('-').unwrap_or_default();
+        let is_hex = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+        day.bytes().all(|c| c.is_ascii_digit()) && number.len() == 8 && number.bytes().all(is_hex)
+    };
+    let mut all = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    all.find(is_id).and_then(|id| RequestId::parse(id).ok())
+}
+
 /// The title of the backlog item that a message in the room of an ended todo makes possible again.
 fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<String> {
     let request = turn.before().rooms.get(&message.channel_id).cloned()?;
@@ -295,7 +333,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     let old_room = turn.before().rooms.get(&message.channel_id).cloned();
     let params = Params {
         user_requested_role: message.role,
-        follows_request_id: old_room.clone(),
+        follows_request_id: old_room.clone().or_else(|| ended(turn, &message.content)),
         ..Params::default()
     };
     let now = turn.now;
@@ -403,6 +441,7 @@ pub(super) fn ask(
             ..RequestConversation::default()
         },
         work: left_to_people(text),
+        params: Params { follows_request_id: ended(turn, text), ..Params::default() },
         ..Request::default()
     };
     let author = request.conversation.reply_route.author_name.clone();

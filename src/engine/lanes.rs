@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::gates::guards::machinery;
-use super::gates::plan;
 use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
+use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
@@ -81,12 +81,15 @@ pub(super) fn begin(
     decision
 }
 
-/// Where a plan is asked about, there has to be one.
+/// Where a plan is asked about, and nobody has said yes to one yet, there has to be one. Another plan is asked about when
+/// it is there.
 pub(super) fn with_plan(turn: &Turn<'_>, id: &RequestId, choice: LaneChoice) -> LaneChoice {
-    match plan::is_needed(turn, turn.request(id), choice) {
-        true => LaneChoice { lane: choice.lane.max(Lane::Standard), ..choice },
-        false => choice,
-    }
+    let work = turn.request(id).map(|request| &request.work);
+    let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow
+        || work.is_some_and(|work| work.wants_changes);
+    let accepted = work.is_some_and(|work| work.plan.is_some());
+    let lane = if asks && !accepted { choice.lane.max(Lane::Standard) } else { choice.lane };
+    LaneChoice { lane, ..choice }
 }
 
 /// Why a change is more than the fast lane is for; `None` where it is not.

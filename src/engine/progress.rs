@@ -358,7 +358,8 @@ pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool
     unread
 }
 
-/// A blocked request goes on with new input: with the planner where a workflow has begun.
+/// A request goes on with new input: with the planner where its route has a plan, else with whoever builds; with the role
+/// that it was written to where no workflow has begun.
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
     questions::planned_anew(turn, id);
     let Some(request) = turn.edit(id) else { return };
@@ -367,10 +368,26 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
         conflict.answered = true;
     }
     request.chosen_by(source);
+    let addressed = request.route.current_role.filter(|role| Role::ADDRESSED.contains(role));
+    let is_about_the_work = match source {
+        SelectionSource::PlanningResume | SelectionSource::Edited => {
+            request.work.conflict.is_none()
+        }
+        SelectionSource::AgentFirstIntake
+        | SelectionSource::BlockedRetry
+        | SelectionSource::GateQuestion
+        | SelectionSource::WorkflowContract => false,
+    };
     match turn.stands(id) {
+        Some((lifecycle, state)) if is_about_the_work => {
+            follow(turn, id, lifecycle::told_more(&lifecycle, &state));
+        }
         Some((lifecycle, state)) => {
             follow(turn, id, lifecycle::resume(&lifecycle, &state));
         }
-        None => handoff::delegate(turn, id, Role::Orchestrator, None, "More input arrived.", None),
+        None => {
+            let role = addressed.unwrap_or(Role::Orchestrator);
+            handoff::delegate(turn, id, role, None, "More input arrived.", None);
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
-use crate::domain::criterion::{self, Criterion};
+use crate::domain::criterion::Criterion;
 use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::evidence::Evidence;
 use crate::domain::guard::{Guard, GuardFinding};
@@ -351,7 +351,9 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let gone = old.iter().filter(|it| new.iter().all(|one| one.text != it.text));
     let gone: Vec<&str> = gone.map(|it| it.text.as_str()).collect();
     if is_built && !gone.is_empty() {
-        let values = json!({ "gone": gone, "now": criterion::written(&new) });
+        let added = new.iter().filter(|it| old.iter().all(|one| one.text != it.text));
+        let added: Vec<&str> = added.map(|it| it.text.as_str()).collect();
+        let values = json!({ "gone": gone, "new": added });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.criteria_changed", values);
     }
 }

@@ -167,8 +167,8 @@ fn undone(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     foreign.map_or(Ok(()), Err)
 }
 
-/// Whether a file that a later change wrote as well has lost a line that an earlier one brought to it: whoever was put
-/// onto that one by a merge has all of them.
+/// Whether a file that a later change wrote as well has lost all lines that an earlier one brought to it: what a merge put
+/// onto that one has them, and what was built on it may have changed some.
 fn is_undone(
     repository: &Repository,
     (base, own, end): (&Tree<'_>, &Tree<'_>, &Tree<'_>),
@@ -186,7 +186,8 @@ fn is_undone(
         blob.content().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     };
     let (base, own, end) = (lines(&base), lines(&own), lines(&end));
-    own.difference(&base).any(|line| !end.contains(line))
+    let mut brought = own.difference(&base).peekable();
+    brought.peek().is_some() && brought.all(|line| !end.contains(line))
 }
 
 /// What stands at a path: the object and its mode. A folder is nothing of its own.

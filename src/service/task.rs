@@ -319,13 +319,20 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         tracing::warn!(request = %id, %error, "what a request goes on from cannot be read");
         None
     });
-    let Some(old) = old else { return Ok(None) };
+    let route = &request.conversation.reply_route;
+    // What somebody said to the team alone is for nobody else.
+    let is_theirs = |old: &Request| {
+        let whose = &old.conversation.reply_route;
+        !whose.is_dm || (whose.author_id == route.author_id && route.is_dm)
+    };
+    let Some(old) = old.filter(is_theirs) else { return Ok(None) };
     let files = old.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     Ok(Some(EndedRequest {
         request_id: id.to_string(),
         request: PersonMessage::new(&old.conversation.reply_route.author_name, &old.body),
         status: old.status.as_str().to_owned(),
         criteria: contract::criteria(&old, None),
+        decisions: old.work.decisions.iter().filter_map(PlanDecision::line).collect(),
         summary: old.work.result.map(|result| result.summary.clone()).unwrap_or_default(),
         files: files.map(|changed| changed.path.clone()).collect(),
         commit: old.outcome.commit_sha.unwrap_or_default(),

@@ -100,7 +100,9 @@ async fn what_qa_leaves_to_a_person_waits_for_one() {
     let house = House::open(Plan::script("- {role: qa, do: abstain}\n")).await;
     let asked = house.ask(EDIT).await;
     let card = words(&house.reads(&asked, "May this go to the branch?").await);
-    assert!(card.contains("**Left to you to judge:** `C-1: "), "{card}");
+    let request = house.state().unwrap().requests.into_values().next().unwrap();
+    let first = &request.work.criteria[0].text;
+    assert!(card.contains(&format!("**Left to you to judge:** `C-1: {first}: ")), "{card}");
     assert!(card.contains("only a person can see it"), "{card}");
     assert!(house.commits().is_empty());
     house.press(&house.owner, &asked, "May this go to the branch?", "Approve").await;

@@ -81,6 +81,23 @@ async fn a_role_is_addressed_by_its_server_role_and_a_room_takes_plain_words() {
 }
 
 #[tokio::test]
+async fn an_ended_request_is_gone_on_from_anywhere_by_its_id() {
+    let house = House::open(Plan::default()).await;
+    let asked = house.ask(EDIT).await;
+    let first = house.becomes(&asked, RequestStatus::Committed).await;
+    house.quiet().await;
+    let words = format!("{} resume {}, what files are there?", house.mention(), first.request_id);
+    let again = house.say("general", &words).await;
+    let second = house.becomes(&again, RequestStatus::Completed).await;
+    assert_eq!(second.params.follows_request_id, Some(first.request_id.clone()));
+    house.quiet().await;
+    let (_, text, _) = house.teams(&["prompt", "show", second.request_id.as_str(), "--json"]).await;
+    let commit = first.outcome.commit_sha.unwrap();
+    assert!(text.contains("# What it goes on from") && text.contains(&commit), "{text}");
+    house.close().await;
+}
+
+#[tokio::test]
 async fn what_a_role_does_not_answer_goes_the_usual_way_and_says_so() {
     let house = House::open(Plan::default()).await;
     let state = house.owner.ok("GET", "/_local/state", Value::Null).await;
@@ -89,7 +106,7 @@ async fn what_a_role_does_not_answer_goes_the_usual_way_and_says_so() {
     let words = format!("<@&{}> {EDIT}", qa["id"].as_str().unwrap());
     let asked = house.say("general", &words).await;
     house.becomes(&asked, RequestStatus::Committed).await;
-    house.reads(&asked, "it is not for QA to answer").await;
+    house.reads(&asked, "QA looked at this").await;
     house.close().await;
 }
 

@@ -44,6 +44,9 @@ pub struct EndedRequest {
     pub status: String,
     /// What it was held against.
     pub criteria: Vec<Criterion>,
+    /// What was decided about what it left open.
+    #[serde(default)]
+    pub decisions: Vec<String>,
     /// The team's last word on it.
     pub summary: String,
     /// The commit on the branch; blank where there is none.

@@ -9,7 +9,6 @@ use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::Request;
-use crate::domain::routes::LaneChoice;
 use crate::engine::turn::Turn;
 use crate::engine::{contract, ending};
 
@@ -50,18 +49,6 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
         }
     }
     true
-}
-
-/// Whether a request that takes this lane needs a plan, because somebody is asked about it and has not said yes to it.
-pub(in crate::engine) fn is_needed(
-    turn: &Turn<'_>,
-    request: Option<&Request>,
-    choice: LaneChoice,
-) -> bool {
-    let accepted = |it: &Request| it.work.plan.is_some() && it.work.plan == Some(digest_of(it));
-    let wants_changes = request.is_some_and(|it| it.work.wants_changes);
-    let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow;
-    (asks || wants_changes) && !request.is_some_and(accepted)
 }
 
 /// Whether somebody is asked about the plan now.

@@ -7,14 +7,18 @@ use regex::Regex;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::request::Request;
 
-/// The words of a request and its item, a sentence each, in lower case.
-pub(super) struct Spoken(Vec<String>);
+/// The words of a request and its item.
+pub(super) struct Spoken {
+    /// In lower case.
+    sentences: Vec<String>,
+    /// Paths that a person's plan lets it change.
+    paths: Vec<String>,
+}
 
 /// What may stand between a verb and the name of a file, so that the one still means the other.
 const BETWEEN: &str = r"the|a|an|this|that|these|those|our|all|both|of|file|files|module|script|folder|old|unused|dead|stale|obsolete|legacy|now|also|and|or|completely|entirely|\S*[./]\S*";
-/// Sentences in which "not" stands before a verb.
-const NOT: &str =
-    r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\binstead of|\brather than)\s+(?:\w+\s+)?$";
+/// After these, up to a comma, nothing is told to go.
+const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno need to|\binstead of|\brather than|\bif|\bwhen|\bwhenever|\bafter|\bbefore|\bunless|\bwhile|\bwho|\bwhich)\b[^,]*$";
 
 /// How sentences tell files to go, and words that say what a name is.
 struct Patterns {
@@ -23,31 +27,50 @@ struct Patterns {
     korean_after: Regex,
     korean_not: Regex,
     not: Regex,
-    of_dependency: Regex,
-    uses: Regex,
+    kind_before: Regex,
+    kind_after: Regex,
+    used_before: Regex,
+    added_before: Regex,
+    added_after: Regex,
+    korean_used: Regex,
+    entry: Regex,
 }
 
 static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     let new = |pattern: &str| Regex::new(pattern).ok();
     let before = format!(
-        r"\b(?:delet|remov|eras|discard|drop|retir|purg|prun|replac|renam|mov|inlin|kill|rm|get(?:ting)? rid of)\w*(?:[\s,:`'\x22*(]+(?:{BETWEEN}))*[\s,:`'\x22*(]*$"
+        r"\b(?:delet(?:e|ing)|remov(?:e|ing)|eras(?:e|ing)|discard(?:ing)?|drop(?:ping)?|retir(?:e|ing)|purg(?:e|ing)|prun(?:e|ing)|replac(?:e|ing)|renam(?:e|ing)|mov(?:e|ing)|inlin(?:e|ing)|convert(?:ing)?|merg(?:e|ing)|split(?:ting)?|migrat(?:e|ing)|kill|rm|get(?:ting)? rid of)(?:[\s,:`'\x22*(]+(?:{BETWEEN}))*[\s,:`'\x22*(]*$"
     );
     let after = format!(
-        r"^[`'\x22*)]*(?:[\s,]+(?:{BETWEEN}))*[\s,]+(?:(?:is|are|should|must|can|may|has|have|needs?|gets?|to|be|been|goes|go)\s+)+(?:delet|remov|eras|discard|dropped|retired|replaced|gone|away)"
+        r"^[`'\x22*)]*(?:[\s,]+(?:{BETWEEN}))*[\s,]+(?:should|must|can|may|could|has to|have to|needs? to|is to|are to)\s+(?:(?:now|also)\s+)?(?:be\s+(?:deleted|removed|erased|discarded|dropped|retired|replaced|gone)|go\b)"
     );
     let korean = r"^[`'\x22*)]*\s?(?:파일|모듈|스크립트|폴더)?(?:을|를|은|는|이|가|도|만|과|와|랑|하고|까지)?[\s,]*(?:(?:\S*[./]\S*|파일\S{0,2}|모두|전부|다|이제|그냥|완전히|및|그리고)[\s,]+)*(?:지우|지워|지운|지울|삭제|제거|없애|없앤|없앨|버리|버려|치우|치워|대체|옮기|옮겨)";
+    let list = r"(?:[`'\x22]?[\w.@/-]+[`'\x22]?(?:,\s*|,?\s+and\s+))*[`'\x22]?$";
+    let uses =
+        format!(r"\b(?:us(?:e|ing)|install(?:ing)?|import(?:ing)?|depend(?:s|ing)? on)\s+{list}");
+    let adds =
+        format!(r"\b(?:add(?:ing)?|with|upgrad(?:e|ing)|bump(?:ing)?|switch(?:ing)? to)\s+{list}");
     Some(Patterns {
         delete_before: new(&before)?,
         deleted_after: new(&after)?,
         korean_after: new(korean)?,
-        korean_not: new(r"^(?:하)?지\s?(?:는|도|를)?\s?(?:말|마|않)")?,
+        korean_not: new(
+            r"^(?:되|[^,]{0,24}(?:지\s?(?:는|도|를)?\s?(?:말|마|않|못)|하지|금지|필요|안\s?[돼되된됩]|면|때|막))",
+        )?,
         not: new(NOT)?,
-        of_dependency: new(
-            r"\b(?:crates?|packages?|librar(?:y|ies)|modules?|gems?|dependenc(?:y|ies)|sdk)\b|의존성|패키지|라이브러리|크레이트|모듈",
+        kind_before: new(r"\b(?:crate|package|library|gem|dependency|sdk)\s+[`'\x22]?$")?,
+        kind_after: new(
+            r"^[`'\x22]?(?:\s(?:crates?|packages?|librar(?:y|ies)|gems?|dependenc(?:y|ies)|sdk)(?:[\s,;:)]|[.!?]?$)|\s?(?:의존성|패키지|라이브러리|크레이트))",
         )?,
-        uses: new(
-            r"\b(?:us(?:e|ing)|install(?:ing)?|import(?:ing)?|depend(?:s|ing)? on)\s+[`'\x22]?$",
+        used_before: new(&uses)?,
+        added_before: new(&adds)?,
+        added_after: new(
+            r"^[`'\x22]?(?:[.,;!)]|\s*$|\s+and\s|\s+v?\d|\s+as\s+a|\s+to\s+(?:the\s+)?(?:cargo|package|dependenc|requirements|pyproject|go\.mod|gemfile))",
         )?,
+        korean_used: new(
+            r"^[`'\x22]?(?:를|을|로|으로)?\s?(?:추가|써|쓰|사용|설치|도입|올려|올리|업그레이드)",
+        )?,
+        entry: new(r"^(?:[-*•+]|\d+[.)])\s+")?,
     })
 });
 
@@ -59,7 +82,10 @@ impl Spoken {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
             texts.extend(item.acceptance_criteria.iter().map(|it| it.text.as_str()));
         }
-        Spoken(texts.into_iter().flat_map(sentences).collect())
+        // What the planner declares is no person's word.
+        let by_a_person = item.filter(|item| item.plan.is_some());
+        let paths = by_a_person.map(|item| item.allowed_paths.clone()).unwrap_or_default();
+        Spoken { sentences: texts.into_iter().flat_map(sentences).collect(), paths }
     }
 
     /// Whether somebody said that a file is to go. A word about what is in it is none. `gone` are all files that go: a name
@@ -72,13 +98,15 @@ impl Spoken {
 
     /// Whether somebody named a file.
     pub(super) fn names_file(&self, path: &str) -> bool {
-        self.any(path, |_, _| true) || self.any(file_name(path), |_, _| true)
+        self.paths.iter().any(|it| it == path)
+            || self.any(path, |_, _| true)
+            || self.any(file_name(path), |_, _| true)
     }
 
     /// Whether a dependency was named. One with a source of its own (`name (git …)`) is asked about all the same, and a
     /// word of the language names one where the sentence says that it does.
     pub(super) fn names_dependency(&self, entry: &str) -> bool {
-        let is_a_word = entry.chars().all(|c| c.is_ascii_alphabetic());
+        let is_a_word = entry.chars().all(|c| c.is_ascii_lowercase());
         !entry.contains(' ')
             && self.any(entry, |before, after| !is_a_word || means_a_dependency(before, after))
     }
@@ -88,7 +116,7 @@ impl Spoken {
     fn any(&self, name: &str, is_wanted: impl Fn(&str, &str) -> bool) -> bool {
         let name = name.to_lowercase().replace('_', "-");
         let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '/' | '@');
-        self.0.iter().any(|sentence| {
+        self.sentences.iter().any(|sentence| {
             sentence.match_indices(&name).any(|(at, _)| {
                 let (before, after) = (&sentence[..at], &sentence[at + name.len()..]);
                 let mut next = after.chars();
@@ -110,21 +138,18 @@ impl Spoken {
 
 /// The sentences of a text. What stands in a list counts with the line that begins it, where that ends with a colon.
 fn sentences(text: &str) -> Vec<String> {
+    let Some(patterns) = PATTERNS.as_ref() else { return Vec::new() };
     let mut all = Vec::new();
     let mut head = "";
-    for line in text.lines() {
-        let line = line.trim();
-        let entry = line.trim_start_matches(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
-        let entry = entry.trim_start_matches(['.', ')']).trim_start();
-        let is_entry = entry.len() < line.len();
-        if !is_entry {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let entry = patterns.entry.find(line).map(|mark| &line[mark.end()..]);
+        if entry.is_none() {
             head = if line.ends_with(':') { line } else { "" };
         }
-        let whole = if is_entry { format!("{head} {entry}") } else { line.to_owned() };
+        let whole = entry.map_or_else(|| line.to_owned(), |entry| format!("{head} {entry}"));
         let whole = whole.to_lowercase().replace('_', "-").replace(['’', '‘'], "'");
-        let parts = whole.split_inclusive([' ', '\t']);
         let mut sentence = String::new();
-        for part in parts {
+        for part in whole.split_inclusive([' ', '\t']) {
             sentence.push_str(part);
             if part.trim_end().ends_with(['.', '!', '?', ';']) && part.ends_with([' ', '\t']) {
                 all.push(std::mem::take(&mut sentence).trim_end().to_owned());
@@ -137,24 +162,24 @@ fn sentences(text: &str) -> Vec<String> {
 
 fn is_to_go(before: &str, after: &str) -> bool {
     let Some(patterns) = PATTERNS.as_ref() else { return false };
-    if let Some(found) = patterns.delete_before.find(before)
-        && !after.trim_start_matches(['`', '"', '*']).starts_with("'s ")
-    {
+    let is_whole = !after.trim_start_matches(['`', '"', '*']).starts_with("'s ");
+    if let Some(found) = patterns.delete_before.find(before).filter(|_| is_whole) {
         return !patterns.not.is_match(&before[..found.start()]);
     }
-    let korean = patterns.korean_after.find(after);
-    if let Some(found) = korean {
+    if let Some(found) = patterns.korean_after.find(after) {
         return !patterns.korean_not.is_match(&after[found.end()..]);
     }
-    patterns.deleted_after.find(after).is_some_and(|found| !found.as_str().contains(" not "))
+    patterns.deleted_after.is_match(after) && !patterns.not.is_match(before)
 }
 
 fn means_a_dependency(before: &str, after: &str) -> bool {
     let quoted = before.ends_with('`') && after.starts_with('`');
-    let says = |patterns: &Patterns| {
-        patterns.of_dependency.is_match(before)
-            || patterns.of_dependency.is_match(after)
-            || patterns.uses.is_match(before)
+    let says = |it: &Patterns| {
+        it.kind_before.is_match(before)
+            || it.kind_after.is_match(after)
+            || it.used_before.is_match(before)
+            || it.added_before.is_match(before) && it.added_after.is_match(after)
+            || it.korean_used.is_match(after)
     };
     quoted || PATTERNS.as_ref().is_some_and(says)
 }
@@ -185,6 +210,10 @@ mod tests {
             "README.md를 지워줘",
             "`README.md`랑 notes.txt 파일은 없애자",
             "Replace ./README.md with docs/index.md",
+            "Delete these:\n\n1. notes.txt\n2. README.md",
+            "Do not touch notes.txt, delete README.md",
+            "Merge README.md into docs/index.md",
+            "README.md has to go",
         ] {
             assert!(said(words).deletes("README.md", &["README.md"]), "{words}");
         }
@@ -203,9 +232,25 @@ mod tests {
             "Delete docs/README.md",
             "Delete notes.txt. Update README.md.",
             "Change these:\n- delete notes.txt\n- README.md",
+            "Add a dropdown (README.md)",
+            "Fix the crash when a user deletes README.md",
+            "If README.md is deleted, restore it",
+            "There is no need to delete README.md",
+            "I deleted README.md, bring it back",
+            "README.md는 삭제하면 안 돼",
+            "README.md 삭제 금지",
+            "README.md 삭제는 하지 마",
+            "README.md를 삭제할 필요는 없어",
+            "README.md를 지우지 못하게 해 줘",
+            "README.md가 삭제되면 오류가 나요",
         ] {
             assert!(!said(words).deletes("README.md", &["README.md"]), "{words}");
         }
+    }
+
+    #[test]
+    fn digits_at_the_beginning_of_a_name_are_no_number_of_a_list() {
+        assert!(said("404.html should be deleted").deletes("404.html", &["404.html"]));
     }
 
     #[test]
@@ -225,6 +270,16 @@ mod tests {
         assert!(said("tell it with `time`").names_dependency("time"));
         assert!(said("use requests for that").names_dependency("requests"));
         assert!(said("requests 라이브러리를 써 줘").names_dependency("requests"));
+        assert!(said("serde 추가해 줘").names_dependency("serde"));
+        for name in ["serde", "clap", "anyhow"] {
+            assert!(said("Use serde, clap and anyhow").names_dependency(name), "{name}");
+        }
+        assert!(said("Add serde").names_dependency("serde"));
+        assert!(said("rewrite it with tokio").names_dependency("tokio"));
+        assert!(said("map it to SQLAlchemy models").names_dependency("SQLAlchemy"));
+        assert!(!said("log the time in the auth module").names_dependency("time"));
+        assert!(!said("update the time in package.json").names_dependency("time"));
+        assert!(!said("add time to the report").names_dependency("time"));
         assert!(said("take left-pad").names_dependency("left-pad"));
         assert!(!said("the log crate from git").names_dependency("log (git https://x)"));
     }

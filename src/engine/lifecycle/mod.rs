@@ -18,6 +18,7 @@ pub use guard::{decide, drop_foreign_documents};
 pub use mover::{MoveResult, follow_sprint, place_sprint, reopen};
 pub use moves::{
     Observation, again, begin, build_again, lengthen, observed, resume, route, solve_again,
+    told_more,
 };
 pub use outcome::close_in_planning;
 pub use report::{DocumentRule, StepReport};

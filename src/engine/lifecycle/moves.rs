@@ -166,20 +166,32 @@ pub fn solve_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowStat
     state
 }
 
-/// A person answered a blocked request: the planner takes it up again, or on a route without a plan whoever builds, with
-/// fresh budgets, because a person decided to spend them.
+/// A person let a request go on whose loops are spent, or asked something: the planner takes it up again with fresh
+/// budgets, because a person decided to spend them.
 #[must_use]
 pub fn resume(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
+    enter(lifecycle, renewed(state), lifecycle.resume, Vec::new())
+}
+
+/// A person said more about what is to be done: the planner takes it up, or whoever builds, where the route has no plan
+/// and the planner was not about to make one.
+#[must_use]
+pub fn told_more(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
+    let plans = |step: &Step| matches!(step.kind, StepKind::Plan | StepKind::Advice);
+    let is_planned = lifecycle.step(state.step).is_some_and(plans);
+    let plan = lifecycle.step_of(StepKind::Plan).filter(|step| state.route.leaves_out(step));
+    match plan.filter(|_| !is_planned) {
+        Some(plan) => entered(arrive(lifecycle, renewed(state), plan), Vec::new()),
+        None => resume(lifecycle, state),
+    }
+}
+
+fn renewed(state: &WorkflowState) -> WorkflowState {
     let mut state = state.clone();
     state.renew();
     state.reopen_source_role = None;
     state.reopen_category = None;
-    // A route without a plan has none because somebody said something.
-    let plan = lifecycle.step_of(StepKind::Plan).filter(|step| state.route.leaves_out(step));
-    match plan {
-        Some(plan) => entered(arrive(lifecycle, state, plan), Vec::new()),
-        None => enter(lifecycle, state, lifecycle.resume, Vec::new()),
-    }
+    state
 }
 
 /// The state as it was before it stopped: the same step, which is to be tried again.

@@ -176,9 +176,14 @@ pub(in crate::engine) fn restarted(
 /// commit or runs, which goes on by itself.
 fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     let sprint = turn.sprint(id)?;
+    // What waits for words about a conflict waits on.
+    let conflicts = |todo: &Todo| {
+        let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+        request.is_some_and(|request| request.work.conflict.is_some())
+    };
     let rank = |todo: &Todo| match todo.status {
         TodoStatus::Blocked => Some(0),
-        TodoStatus::Uncommitted => Some(1),
+        TodoStatus::Uncommitted => Some(1).filter(|_| !conflicts(todo)),
         TodoStatus::Running => Some(2),
         TodoStatus::Queued
         | TodoStatus::Committed

@@ -209,7 +209,7 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
             let blocked = request.and_then(|request| request.blocked.as_ref());
             todo.status == TodoStatus::Uncommitted
                 && todo.commit_retries < COMMIT_RETRIES
-                && blocked.is_none_or(|it| it.code.is_about_the_commit())
+                && blocked.is_none_or(|it| !it.code.is_about_a_conflict())
         })
         .collect();
     for at in &again {

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::world::{OWNER, World, all_steps, candidate, evidence, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::conflict::Conflict;
+use crate::domain::criterion::written;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict};
@@ -334,6 +335,10 @@ fn a_shorter_lane_is_no_way_around_a_plan_that_is_asked_about() {
     assert_eq!(gate.kind, GateKind::Plan);
     // Once it is accepted, what is built by it may be judged by fewer.
     world.command(press(&gate, ButtonAct::Approve));
+    while world.request(&id).work.candidate.is_none() {
+        let todo = world.todo()[0].clone();
+        world.do_well(&todo);
+    }
     let Answer::Say(said) = world.command(shorter()) else { panic!("not said") };
     assert_eq!(said.values["lane"], json!("quick"));
     world.finish_well();
@@ -372,6 +377,53 @@ fn words_for_a_blocked_request_bring_no_planner_to_a_lane_without_one() {
     use Role::{Architect, Developer};
     assert_eq!(roles, [Developer, Developer, Architect]);
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn a_question_at_a_gate_is_the_planners_on_every_lane() {
+    let gates = GateTable { commit: Stance::Ask, ..policy().gates };
+    let mut world = World::new(Policy { gates, ..with_routes() });
+    let id = ask(&mut world, Some(Lane::Quick));
+    while world.state.gates.is_empty() {
+        let todo = world.todo()[0].clone();
+        world.do_well(&todo);
+    }
+    let gate = world.state.gates.values().next().map(|it| (**it).clone()).expect("a gate");
+    let question = "why this way?".to_owned();
+    world.command(Command::AskBack { gate_id: gate.gate_id, version: gate.version, question });
+    assert_eq!(world.request(&id).route.current_role, Some(Role::Planner));
+}
+
+#[test]
+fn criteria_that_are_taken_back_after_the_build_are_told() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let (mut plans, mut reviews) = (0, 0);
+    while let Some(todo) = world.todo().first().cloned() {
+        let Todo::Run(envelope) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let (role, step) = {
+            let envelope = &world.state.envelopes[envelope];
+            (envelope.target_role, envelope.step)
+        };
+        let mut said = good(role, step);
+        if role == Role::Planner {
+            plans += 1;
+            let second = if reviews == 0 { "it shouts" } else { "it whispers" };
+            said.proposals.acceptance_criteria = Some(vec!["it greets".into(), second.into()]);
+        }
+        if step == Some(steps::REVIEW) && reviews == 0 {
+            reviews += 1;
+            let transition = json!({ "outcome": "reopen", "reopen_category": "scope" });
+            said = result(role, json!({ "workflow_transition": transition }));
+        }
+        world.run(envelope, RunOutcome::Result(Arc::new(said)));
+    }
+    let told = world.said.iter().filter(|key| *key == "room.criteria_changed").count();
+    let criteria = written(&world.request(&id).work.criteria);
+    assert_eq!((plans, told, criteria), (2, 1, vec!["it greets".into(), "it whispers".into()]));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{EventKind, Request, RequestStatus};
-use crate::domain::result::RoleResult;
+use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::{Run, RunOutcome};
@@ -250,6 +250,39 @@ fn a_criterion_that_is_bound_to_no_configured_check_is_qas_and_the_room_says_so(
     let criteria = world.request(&id).work.criteria;
     assert_eq!(criterion::written(&criteria), ["(check: unit) it adds", "it is tidy"]);
     assert!(world.said.contains(&"room.unknown_checks".to_owned()));
+}
+
+#[test]
+fn a_blocked_request_is_resumed_by_its_id_from_any_channel_by_whoever_may() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let stuck = |world: &mut World| {
+        let Some(Next::Run(run)) = world.todo().first().cloned() else { panic!("no run") };
+        let mut said = result(Role::Orchestrator, json!({}));
+        said.status = ResultStatus::Blocked;
+        "which one?".clone_into(&mut said.error);
+        world.run(&run, RunOutcome::Result(Arc::new(said)));
+        let report = world.todo()[0].clone();
+        world.do_well(&report);
+    };
+    stuck(&mut world);
+    assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+    let words = world.words(ChannelId(4242), 9, &format!("Please resume {id}, the first one"));
+    take(&mut world, words);
+    assert_eq!(world.state.requests.len(), 1, "no other one");
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Delegated);
+    assert!(request.params.followups[0].body.contains("the first one"));
+    // What somebody told the team alone is resumed by nobody else.
+    stuck(&mut world);
+    let mut dm = world.request(&id);
+    dm.conversation.reply_route.is_dm = true;
+    dm.conversation.reply_route.author_id = Some(BOT);
+    world.state.requests.insert(id.clone(), Arc::new(dm));
+    let words = world.words(GENERAL, 10, &format!("resume {id}"));
+    take(&mut world, words);
+    assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+    assert!(world.state.requests.values().all(|it| it.params.follows_request_id.is_none()));
 }
 
 #[test]

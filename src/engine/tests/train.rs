@@ -17,12 +17,12 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{EffectId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
-use crate::domain::policy::{GateTable, Policy, Prove, TrainPolicy};
+use crate::domain::policy::{GateTable, Limits, Policy, Prove, TrainPolicy};
 use crate::domain::request::{Car, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::time::Timestamp;
-use crate::engine::{Answer, expected, place, why};
+use crate::engine::{Answer, board, expected, place, why};
 
 /// The branch, and what each request's worktree grew from.
 #[derive(Default)]
@@ -303,6 +303,37 @@ fn whoever_commits_withdraws_or_restarts_meanwhile_what_lands_is_proven() {
     for seed in 0..240 {
         history(seed);
     }
+}
+
+#[test]
+fn whoever_waits_for_a_free_check_run_is_told_so() {
+    let limits = Limits { check_runs: 1, ..policy().limits };
+    let train = TrainPolicy { prove: Prove::Each, batch: 10 };
+    let mut world = World::new(Policy { train, limits, ..policy() });
+    let ids = asked(&mut world, 3);
+    let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
+    do_all_but(&mut world, &mut branch, |kind| matches!(kind, EffectKind::Checks { .. }));
+    let now = Timestamp::from_millis(world.clock);
+    let waits = ids.iter().filter(|id| {
+        let told = why::why(&world.state, &world.policy, &world.state.requests[*id], now);
+        assert_eq!((told.key.as_str(), &told.values["effect"]), ("why.effect", &json!("checks")));
+        told.values["in_line"] == json!(1)
+    });
+    assert_eq!(waits.count(), 2, "one of three is proven");
+    // All are ready, and the branch is not: they stand in the queue.
+    let merges = |kind: &EffectKind| !kind.lands().is_empty();
+    do_all_but(&mut world, &mut branch, merges);
+    let proven_again =
+        |kind: &EffectKind| matches!(kind, EffectKind::Checks { .. }) || merges(kind);
+    branch.by_a_person();
+    let merge = world.state.effects.values().find(|it| merges(&it.kind)).expect("one").clone();
+    let head = branch.head.clone();
+    world.effect(&merge.effect_id, EffectOutcome::BranchMoved { head });
+    do_all_but(&mut world, &mut branch, proven_again);
+    let board = board::board(&world.state, &world.policy, now);
+    let queue = board["queue"].as_array().expect("a queue");
+    let in_line = queue.iter().filter(|car| car["is_in_line"] == json!(true)).count();
+    assert_eq!((queue.len(), in_line), (3, 2), "{queue:#?}");
 }
 
 #[test]

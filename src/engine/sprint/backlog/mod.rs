@@ -170,12 +170,21 @@ pub fn set_by_todo(
             item.blocked_reason =
                 first_of([&todo.version_control_message, &why_blocked(request), &todo.summary])
                     .unwrap_or_else(|| "the commit could not be brought to the branch".to_owned());
-            Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
+            let conflicts = request.is_some_and(|it| it.work.conflict.is_some());
+            let (role, next) = match conflicts {
+                true => {
+                    (Role::ConflictResolver, "say in its room how the two versions go together")
+                }
+                false => (
+                    Role::VersionController,
+                    "look at the project's branch and its uncommitted files, then try the commit again",
+                ),
+            };
+            role.as_str().clone_into(&mut item.blocked_by_role);
             if request.is_some() {
                 item.required_inputs = required_inputs(request);
             }
-            "look at the project's branch and its uncommitted files, then try the commit again"
-                .clone_into(&mut item.recommended_next_step);
+            next.clone_into(&mut item.recommended_next_step);
         }
         TodoStatus::Blocked => {
             leave(item, BacklogStatus::Blocked);
