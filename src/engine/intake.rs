@@ -242,10 +242,10 @@ fn resumes(words: &str) -> Option<RequestId> {
     all.find(is_id).and_then(|id| RequestId::parse(id).ok())
 }
 
-/// The title of the backlog item that a message in the room of an ended todo makes possible again.
+/// The title of the backlog item that a message makes possible again, in the room of an ended todo or by asking for it.
 fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<String> {
-    let request = turn.before().rooms.get(&message.channel_id).cloned()?;
-    sprint::answered(turn, &request, message)
+    let room_of = turn.before().rooms.get(&message.channel_id).cloned();
+    sprint::answered(turn, room_of.as_ref(), message)
 }
 
 fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {

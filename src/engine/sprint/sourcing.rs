@@ -272,17 +272,32 @@ pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
     turn.edit_scheduler().blocked_review.status = status;
 }
 
-/// A person wrote into the room of a todo that had to be put aside: its item is possible again, with the
-/// answer. The title of the item, where there is one.
+/// A person wrote into the room of a todo that had to be put aside, or asks for the same elsewhere, by the id of its item
+/// or in the words of its title: the item is possible again, with the answer. The title of the item, where there is one.
 pub(in crate::engine) fn answered(
     turn: &mut Turn<'_>,
-    request: &RequestId,
+    room_of: Option<&RequestId>,
     message: &Message,
 ) -> Option<String> {
-    let item = turn.items().into_values().find(|item| {
-        item.status == BacklogStatus::Blocked
-            && item.origin.text("request_id") == Some(request.as_str())
-            && turn.request(request).is_none_or(|it| it.status == RequestStatus::Cancelled)
+    let words = message.content.to_lowercase();
+    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let names = |item: &BacklogItem| {
+        let is_id = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        words.split(|c: char| !is_id(c)).any(|word| word == item.backlog_id.as_str())
+            || flat(&words).trim_end_matches('.') == flat(&item.title)
+    };
+    let items = turn.items().into_values();
+    let item = items.filter(|item| item.status == BacklogStatus::Blocked).find(|item| {
+        let request = item.origin.text("request_id");
+        let was_put_aside = |id: &str| {
+            let request = RequestId::parse(id).ok().and_then(|id| turn.request(&id));
+            request.is_none_or(|it| it.status == RequestStatus::Cancelled)
+        };
+        let is_meant = match room_of {
+            Some(room_of) => request == Some(room_of.as_str()),
+            None => names(item),
+        };
+        is_meant && request.is_none_or(was_put_aside)
     })?;
     let title = item.title.clone();
     let id = item.backlog_id.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::world::{Todo as Next, World, good, policy, result};
+use super::world::{GENERAL, Todo as Next, World, good, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::config::CutoffTime;
 use crate::domain::event::Event;
@@ -318,7 +318,13 @@ fn the_three_modes_differ() {
 }
 
 #[test]
-fn s21_a_blocked_todo_leaves_a_blocked_item_and_an_answer_later_brings_it_back() {
+fn s21_a_blocked_todo_leaves_a_blocked_item_and_an_answer_or_the_same_request_brings_it_back() {
+    for way in ["in its room", "by its id", "by its title"] {
+        brought_back(way);
+    }
+}
+
+fn brought_back(way: &str) {
     let mut world = World::new(by_hand());
     world.command(kickoff());
     let blocked = |title: &str, role: Role| {
@@ -335,11 +341,16 @@ fn s21_a_blocked_todo_leaves_a_blocked_item_and_an_answer_later_brings_it_back()
     let request = todo.and_then(|todo| todo.request_id).expect("its request");
     let room = world.state.rooms.iter().find(|(_, id)| **id == request).map(|(room, _)| *room);
     let number = 77_000;
-    let words = world.words(room.expect("a room"), number, "blue");
+    let (channel, said) = match way {
+        "in its room" => (room.expect("a room"), "blue".to_owned()),
+        "by its id" => (GENERAL, format!("do {} now, in blue", item.backlog_id)),
+        _ => (GENERAL, " Second. ".to_owned()),
+    };
+    let words = world.words(channel, number, &said);
     world.submit(Event::Message(words));
     let item = world.state.backlog.values().next().cloned().expect("an item");
-    assert_eq!(item.status, BacklogStatus::Pending);
-    assert_eq!(item.answers, ["owner: blue"]);
+    assert_eq!(item.status, BacklogStatus::Pending, "{way}");
+    assert_eq!(item.answers, [format!("owner: {}", said.trim())]);
     assert!(world.said.iter().any(|key| key == "backlog.reopened"));
 }
 
