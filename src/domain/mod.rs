@@ -37,6 +37,7 @@ pub mod preparation;
 pub mod record;
 pub mod refusal;
 pub mod request;
+pub mod request_plan;
 pub mod result;
 pub mod role;
 pub mod routes;

@@ -14,6 +14,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};
 use crate::domain::policy::{Holders, Policy, Right};
 use crate::domain::record::{AnyRecord, RecordId, RecordKind};
+use crate::domain::request::EventKind;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
@@ -204,6 +205,7 @@ impl Work {
         for change in &changes {
             if let Change::Event(id, event) = change {
                 told.push((id.clone(), event.kind, event.actor.clone(), event.summary.clone()));
+                papers |= event.kind == EventKind::Planned;
             }
             let kind = change.saved().map(AnyRecord::kind);
             requests |= kind == Some(RecordKind::Request);

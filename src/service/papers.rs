@@ -1,4 +1,4 @@
-//! Keeps the papers of sprints and backlog up to date (`spec/teams.md` 3.4, 3.5). They follow from the
+//! Keeps the papers of sprints, plans and backlog up to date (`spec/teams.md` 3.4, 3.5). They follow from the
 //! records, so they are written after the fact; a restart writes what a crash left out.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,8 @@ use super::effect_error::EffectError;
 use super::team::Team;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::request::Request;
+use crate::domain::request_plan::PlanVersion;
 use crate::domain::sprint::Sprint;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -30,6 +32,7 @@ struct Written {
     current: Option<Option<Arc<Sprint>>>,
     sprints: BTreeMap<SprintId, Arc<Sprint>>,
     reports: BTreeMap<RequestId, RequestReports>,
+    planned: BTreeMap<RequestId, PlanVersion>,
 }
 
 /// The reports of a request, and how its record stood when they were read.
@@ -44,6 +47,7 @@ struct Subject {
     active: Option<SprintId>,
     sprints: BTreeMap<SprintId, Arc<Sprint>>,
     stamps: BTreeMap<RequestId, Option<Timestamp>>,
+    planned: Vec<Arc<Request>>,
 }
 
 /// Writes whenever something changed, until the team closes, and then once more.
@@ -75,6 +79,7 @@ fn subject(state: &State) -> Subject {
         active: state.scheduler.active_sprint_id.clone(),
         sprints: state.sprints.clone(),
         stamps,
+        planned: state.requests.values().filter(|it| it.work.planned.is_some()).cloned().collect(),
     }
 }
 
@@ -120,12 +125,25 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
         ready.extend(papers::sprint_papers(sprint, zone, &reports)?);
     }
 
+    let version = |request: &Request| {
+        let plan = request.work.planned.as_ref()?;
+        Some((request.request_id.clone(), plan.version.clone()))
+    };
+    let planned = subject.planned.iter().filter_map(|it| version(it)).collect();
+    for request in &subject.planned {
+        let id = &request.request_id;
+        if version(request).map(|(_, it)| it).as_ref() != written.planned.get(id) {
+            ready.extend(papers::request_plan(request, zone)?);
+        }
+    }
+
     let root = team.root().to_owned();
     tasks::blocking(move || ready.iter().try_for_each(|paper| put(&root, paper).map(|_| ())))
         .await??;
     written.backlog = Some(subject.backlog);
     written.current = Some(current);
     written.sprints = subject.sprints;
+    written.planned = planned;
     Ok(())
 }
 

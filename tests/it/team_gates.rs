@@ -176,7 +176,7 @@ async fn an_item_that_leaves_its_paths_is_asked_about() {
 #[tokio::test]
 async fn a_plan_waits_for_a_person_whose_no_takes_a_word_that_the_planner_reads() {
     let more = "gates: {plan: ask}\n";
-    let house = House::open(Plan { more: more.to_owned(), ..Plan::default() }).await;
+    let mut house = House::open(Plan { more: more.to_owned(), ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     let card = words(&house.reads(&asked, "May this plan be built?").await);
     assert!(card.contains("Done is when:") && card.contains("The way ahead:"), "{card}");
@@ -201,5 +201,13 @@ async fn a_plan_waits_for_a_person_whose_no_takes_a_word_that_the_planner_reads(
     assert_eq!(code, 0, "{out}{err}");
     house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.on_branch("greet.sh"), EDITED);
+    // What was settled is kept under the digest that was approved. The same plan once more is no other version.
+    house.stop().await;
+    let path = house.root().join(format!("shared_workspace/requests/{id}/plan.md"));
+    let plan = std::fs::read_to_string(path).unwrap();
+    let digest = next.artifact.get(..12).unwrap();
+    assert!(plan.contains("Version 1 ") && plan.contains(digest), "{plan}");
+    assert!(plan.contains("- C-1 (QA): ") && !plan.contains("Earlier versions"), "{plan}");
+    house.start();
     house.close().await;
 }

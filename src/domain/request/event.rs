@@ -77,6 +77,8 @@ words! {
         MessageRetried = "message_retried",
         /// A message of the team was set aside.
         MessageSetAside = "message_set_aside",
+        /// Its planner settled a plan.
+        Planned = "planned",
         /// A prompt left something out.
         PromptCut = "prompt_cut",
         /// The model's server asks to wait.

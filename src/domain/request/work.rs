@@ -12,6 +12,7 @@ use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, GateId, MessageId, OperationId, RequestId, RunId};
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::preparation::PreparationQuestion;
+use crate::domain::request_plan::RequestPlan;
 use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -56,6 +57,9 @@ pub struct RequestWork {
     /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// Its plan as it was settled last; none where nobody planned it, and for todos, which go by their sprint's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<RequestPlan>,
     /// How the checks stood at its base before a role had it; none where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<BaseStanding>,

@@ -1,6 +1,8 @@
 //! The gate of plans: what was planned for a request of a person is built when a person, or the configuration, says
 //! so. Approval is bound to the plan; another plan is asked about anew.
 
+use serde_json::json;
+
 use super::card;
 use crate::domain::block::BlockCode;
 use crate::domain::criterion;
@@ -8,9 +10,14 @@ use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::plan_decision::PlanDecision;
-use crate::domain::request::Request;
+use crate::domain::request::{EventKind, Request};
+use crate::domain::request_plan::RequestPlan;
+use crate::domain::role::Role;
 use crate::engine::turn::Turn;
-use crate::engine::{contract, ending};
+use crate::engine::{contract, ending, say};
+
+/// Characters of the planner's words that are kept with a plan.
+const SUMMARY: usize = 2_000;
 
 /// What is planned: what is to be done, what has to hold afterwards, and all else that the planner proposed.
 pub(super) fn digest_of(request: &Request) -> String {
@@ -36,12 +43,14 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
         return false;
     }
     let digest = digest_of(request);
-    if request.work.plan.as_ref() == Some(&digest) {
+    let is_accepted = request.work.plan.as_ref() == Some(&digest);
+    // Who wants changes approves how they are made.
+    let (wants_changes, lane) = (request.work.wants_changes, request.route.lane);
+    keep(turn, id, &digest);
+    if is_accepted {
         return false;
     }
-    // Who wants changes approves how they are made.
-    let wants_changes = request.work.wants_changes;
-    match turn.policy.gates.of_plan(request.route.lane) {
+    match turn.policy.gates.of_plan(lane) {
         Stance::Allow if !wants_changes => return false,
         Stance::Refuse => declined(turn, id),
         Stance::Ask | Stance::Allow => {
@@ -49,6 +58,28 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
         }
     }
     true
+}
+
+/// Keeps the plan as it is settled now, where it is another one than before.
+fn keep(turn: &mut Turn<'_>, id: &RequestId, digest: &str) {
+    let Some(request) = turn.request(id) else { return };
+    let work = &request.work;
+    if work.planned.as_ref().is_some_and(|plan| plan.version.digest == digest) {
+        return;
+    }
+    let summary = work.result.as_ref().map(|result| say::cut(&result.summary, SUMMARY));
+    let plan = RequestPlan {
+        summary: summary.unwrap_or_default(),
+        criteria: contract::criteria(request, None),
+        decisions: work.decisions.iter().filter_map(PlanDecision::line).collect(),
+        ..RequestPlan::after(work.planned.clone(), digest.to_owned(), turn.now)
+    };
+    let version = format!("version {}", plan.version.number);
+    if let Some(request) = turn.edit(id) {
+        request.work.planned = Some(plan);
+    }
+    let payload = json!({ "digest": digest });
+    turn.record(id, EventKind::Planned, Role::Planner.as_str(), &version, payload);
 }
 
 /// Whether somebody is asked about the plan now.

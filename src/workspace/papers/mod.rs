@@ -10,6 +10,7 @@ mod marks;
 mod paper;
 mod report;
 mod reports;
+mod request;
 mod sprint;
 mod values;
 
@@ -22,6 +23,7 @@ pub use history::{INDEX, index_with_row, sprint_history};
 pub use marks::{BrokenMarks, splice};
 pub use report::{final_report, machine_summary};
 pub use reports::{Reports, RoleReport, role_reports};
+pub use request::request_plan;
 pub use sprint::{report_paper, sprint_papers};
 
 pub use paper::{Keep, Paper, folder_name, sprint_folder};
