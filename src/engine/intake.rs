@@ -66,10 +66,15 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         reply(turn, &message, key, values);
         return Answer::Accepted;
     }
-    if let Some(id) = continues(turn, &message) {
-        return followup::said(turn, &granted, &id, &message);
+    match goes_on(turn, granted.actor(), &message) {
+        // Nothing more is said: the same is tried again.
+        Some(id) if says_no_more(&message.content) => {
+            return repeated(turn, &granted, &id, &message);
+        }
+        Some(id) => return followup::said(turn, &granted, &id, &message),
+        None => {}
     }
-    if let Some(id) = goes_on(turn, granted.actor(), &message) {
+    if let Some(id) = continues(turn, &message) {
         return followup::said(turn, &granted, &id, &message);
     }
     if let Some(title) = answers_put_aside(turn, &message) {
@@ -222,6 +227,24 @@ fn goes_on(turn: &Turn<'_>, actor: &Actor, message: &Message) -> Option<RequestI
     (said.is_ok() && is_theirs).then_some(id)
 }
 
+/// Whether words that resume a request say nothing else than that and its id.
+fn says_no_more(words: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "please", "resume", "continue", "carry", "pick", "go", "on", "up", "with", "the",
+        "request", "now", "again", "work", "it", "then",
+    ];
+    const KOREAN: [&str; 9] = ["이어", "계속", "재개", "진행", "해", "주", "줘", "요청", "다시"];
+    let words = words.to_lowercase();
+    let mut all = words.split(|c: char| !c.is_alphanumeric() && c != '-');
+    all.all(|word| {
+        let is_id = word.contains('-') && RequestId::parse(word).is_ok();
+        is_id
+            || word.is_empty()
+            || WORDS.contains(&word)
+            || KOREAN.iter().any(|known| word.starts_with(known))
+    })
+}
+
 /// The request that has ended and that words want to go on.
 fn ended(turn: &Turn<'_>, words: &str) -> Option<RequestId> {
     resumes(words).filter(|id| turn.request(id).is_none_or(|it| it.status.is_terminal()))
@@ -333,7 +356,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     let old_room = turn.before().rooms.get(&message.channel_id).cloned();
     let params = Params {
         user_requested_role: message.role,
-        follows_request_id: old_room.clone().or_else(|| ended(turn, &message.content)),
+        follows_request_id: ended(turn, &message.content).or_else(|| old_room.clone()),
         ..Params::default()
     };
     let now = turn.now;

@@ -81,13 +81,16 @@ pub(super) fn begin(
     decision
 }
 
-/// Where a plan is asked about, and nobody has said yes to one yet, there has to be one. Another plan is asked about when
-/// it is there.
+/// Where a plan is asked about, and nobody has said yes to what is planned now, there has to be one.
 pub(super) fn with_plan(turn: &Turn<'_>, id: &RequestId, choice: LaneChoice) -> LaneChoice {
     let work = turn.request(id).map(|request| &request.work);
     let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow
         || work.is_some_and(|work| work.wants_changes);
-    let accepted = work.is_some_and(|work| work.plan.is_some());
+    let accepted = work.is_some_and(|work| match (&work.plan, &work.planned) {
+        (Some(accepted), Some(planned)) => *accepted == planned.version.digest,
+        // Requests of an earlier build do not know their plans.
+        (accepted, _) => accepted.is_some(),
+    });
     let lane = if asks && !accepted { choice.lane.max(Lane::Standard) } else { choice.lane };
     LaneChoice { lane, ..choice }
 }

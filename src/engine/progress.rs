@@ -371,7 +371,9 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     let addressed = request.route.current_role.filter(|role| Role::ADDRESSED.contains(role));
     let is_about_the_work = match source {
         SelectionSource::PlanningResume | SelectionSource::Edited => {
-            request.work.conflict.is_none()
+            let blocked = request.blocked.as_ref();
+            let rejected = blocked.is_some_and(|it| it.code == BlockCode::PlanRejected);
+            !rejected && !request.has_open_conflict()
         }
         SelectionSource::AgentFirstIntake
         | SelectionSource::BlockedRetry

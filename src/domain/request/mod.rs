@@ -306,13 +306,18 @@ impl Request {
         Purse { used: self.work.usage, raised, warned }
     }
 
+    /// Whether its change and the branch have not been brought together yet.
+    #[must_use]
+    pub fn has_open_conflict(&self) -> bool {
+        let about = self.blocked.as_ref().is_some_and(|it| it.code.is_about_a_conflict());
+        about || self.work.conflict.as_ref().is_some_and(|conflict| !conflict.solved)
+    }
+
     /// Whether a change is made that does not come to the branch before a person acts.
     #[must_use]
     pub fn waits_with_its_change(&self) -> bool {
-        let unsolved = self.work.conflict.as_ref().is_some_and(|conflict| !conflict.solved);
-        self.blocked.as_ref().is_some_and(|blocked| {
-            blocked.code.is_about_the_commit() || blocked.code.is_about_a_conflict() || unsolved
-        })
+        let blocked = self.blocked.as_ref();
+        blocked.is_some_and(|it| it.code.is_about_the_commit() || self.has_open_conflict())
     }
 
     /// What the request is for, where the sprint or the backlog made it and it does no todo.

@@ -17,8 +17,12 @@ pub(super) struct Spoken {
 
 /// What may stand between a verb and the name of a file, so that the one still means the other.
 const BETWEEN: &str = r"the|a|an|this|that|these|those|our|all|both|of|file|files|module|script|folder|old|unused|dead|stale|obsolete|legacy|now|also|and|or|completely|entirely|\S*[./]\S*";
-/// After these, up to a comma, nothing is told to go.
-const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno need to|\binstead of|\brather than|\bif|\bwhen|\bwhenever|\bafter|\bbefore|\bunless|\bwhile|\bwho|\bwhich)\b[^,]*$";
+/// After these, up to a comma or in a list, nothing is told to go.
+const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno need to|\binstead of|\brather than)\b(?:[^,]*|.*\b(?:or|nor)\s+)$|\bfrom\s+$";
+/// After these a sentence tells a condition, a wish that it may not be, or asks.
+const CONDITION: &str = r"\b(?:if|when|whenever|unless|while|after|before|why|who|which|prevent\w*|stop\w*|refus\w*|revert\w*)\b";
+/// How a sentence goes on after the name of a file that is told to go.
+const AFTER: &str = r"^[`'\x22*)]*(?:$|[.,;:!)]|\s+(?:files?|and|or|with|into|to|by|as|from|in favou?r|completely|entirely|too|now|then|please)\b)";
 
 /// How sentences tell files to go, and words that say what a name is.
 struct Patterns {
@@ -27,6 +31,8 @@ struct Patterns {
     korean_after: Regex,
     korean_not: Regex,
     not: Regex,
+    condition: Regex,
+    ends: Regex,
     kind_before: Regex,
     kind_after: Regex,
     used_before: Regex,
@@ -39,12 +45,16 @@ struct Patterns {
 static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     let new = |pattern: &str| Regex::new(pattern).ok();
     let before = format!(
-        r"\b(?:delet(?:e|ing)|remov(?:e|ing)|eras(?:e|ing)|discard(?:ing)?|drop(?:ping)?|retir(?:e|ing)|purg(?:e|ing)|prun(?:e|ing)|replac(?:e|ing)|renam(?:e|ing)|mov(?:e|ing)|inlin(?:e|ing)|convert(?:ing)?|merg(?:e|ing)|split(?:ting)?|migrat(?:e|ing)|kill|rm|get(?:ting)? rid of)(?:[\s,:`'\x22*(]+(?:{BETWEEN}))*[\s,:`'\x22*(]*$"
+        r"\b(?:delet(?:e|ing)|remov(?:e|ing)|eras(?:e|ing)|discard(?:ing)?|drop(?:ping)?|retir(?:e|ing)|purg(?:e|ing)|prun(?:e|ing)|replac(?:e|ing)|renam(?:e|ing)|mov(?:e|ing)|inlin(?:e|ing)|convert(?:ing)?|merg(?:e|ing)|split(?:ting)?|kill|rm|get(?:ting)? rid of)(?:[\s,:`'\x22*(]+(?:{BETWEEN}))*[\s,:`'\x22*(]*$"
     );
     let after = format!(
-        r"^[`'\x22*)]*(?:[\s,]+(?:{BETWEEN}))*[\s,]+(?:should|must|can|may|could|has to|have to|needs? to|is to|are to)\s+(?:(?:now|also)\s+)?(?:be\s+(?:deleted|removed|erased|discarded|dropped|retired|replaced|gone)|go\b)"
+        r"^[`'\x22*)]*(?:[\s,]+(?:{BETWEEN}))*[\s,]+(?:should|must|can|may|could|has to|have to|needs? to|is to|are to)\s+(?:(?:now|also)\s+)?(?:be\s+(?:deleted|removed|erased|discarded|dropped|retired|replaced|gone)\b|go(?: away)?(?:$|[.,;!]))"
     );
-    let korean = r"^[`'\x22*)]*\s?(?:파일|모듈|스크립트|폴더)?(?:을|를|은|는|이|가|도|만|과|와|랑|하고|까지)?[\s,]*(?:(?:\S*[./]\S*|파일\S{0,2}|모두|전부|다|이제|그냥|완전히|및|그리고)[\s,]+)*(?:지우|지워|지운|지울|삭제|제거|없애|없앤|없앨|버리|버려|치우|치워|대체|옮기|옮겨)";
+    let done =
+        r"(?:해(?:\s?(?:줘|주|라|요|서|도|야)|\b)|하(?:고|자|기|세요|십시오|시고|여)|할\s?것|\b)";
+    let korean = format!(
+        r"^[`'\x22*)]*\s?(?:파일|모듈|스크립트|폴더)?(?:을|를|은|는|이|가|도|만|과|와|랑|하고|까지)?[\s,]*(?:(?:\S*[./]\S*|파일\S{{0,2}}|모두|전부|다|이제|그냥|완전히|및|그리고)[\s,]+)*(?:(?:삭제|제거|대체){done}|(?:지우|버리|치우|옮기|없애)(?:고|자|기|세요|십시오|시고)|(?:지워|버려|치워|옮겨|없애)(?:\s?(?:줘|주|라|요|서|도|야)|\b))"
+    );
     let list = r"(?:[`'\x22]?[\w.@/-]+[`'\x22]?(?:,\s*|,?\s+and\s+))*[`'\x22]?$";
     let uses =
         format!(r"\b(?:us(?:e|ing)|install(?:ing)?|import(?:ing)?|depend(?:s|ing)? on)\s+{list}");
@@ -53,11 +63,13 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     Some(Patterns {
         delete_before: new(&before)?,
         deleted_after: new(&after)?,
-        korean_after: new(korean)?,
+        korean_after: new(&korean)?,
         korean_not: new(
-            r"^(?:되|[^,]{0,24}(?:지\s?(?:는|도|를)?\s?(?:말|마|않|못)|하지|금지|필요|안\s?[돼되된됩]|면|때|막))",
+            r"^[^,]{0,24}(?:금지|필요|말고|지\s?(?:는|도|를)?\s?(?:말|마|않|못)|안\s?[돼되된됩]|못|하지|마세요|마라|말아)",
         )?,
         not: new(NOT)?,
+        condition: new(CONDITION)?,
+        ends: new(AFTER)?,
         kind_before: new(r"\b(?:crate|package|library|gem|dependency|sdk)\s+[`'\x22]?$")?,
         kind_after: new(
             r"^[`'\x22]?(?:\s(?:crates?|packages?|librar(?:y|ies)|gems?|dependenc(?:y|ies)|sdk)(?:[\s,;:)]|[.!?]?$)|\s?(?:의존성|패키지|라이브러리|크레이트))",
@@ -106,7 +118,8 @@ impl Spoken {
     /// Whether a dependency was named. One with a source of its own (`name (git …)`) is asked about all the same, and a
     /// word of the language names one where the sentence says that it does.
     pub(super) fn names_dependency(&self, entry: &str) -> bool {
-        let is_a_word = entry.chars().all(|c| c.is_ascii_lowercase());
+        let has_capitals = entry.chars().skip(1).any(|c| c.is_ascii_uppercase());
+        let is_a_word = entry.chars().all(|c| c.is_ascii_alphabetic()) && !has_capitals;
         !entry.contains(' ')
             && self.any(entry, |before, after| !is_a_word || means_a_dependency(before, after))
     }
@@ -162,14 +175,15 @@ fn sentences(text: &str) -> Vec<String> {
 
 fn is_to_go(before: &str, after: &str) -> bool {
     let Some(patterns) = PATTERNS.as_ref() else { return false };
-    let is_whole = !after.trim_start_matches(['`', '"', '*']).starts_with("'s ");
-    if let Some(found) = patterns.delete_before.find(before).filter(|_| is_whole) {
-        return !patterns.not.is_match(&before[..found.start()]);
+    let is_told =
+        |before: &str| !patterns.not.is_match(before) && !patterns.condition.is_match(before);
+    if let Some(found) = patterns.delete_before.find(before) {
+        return patterns.ends.is_match(after) && is_told(&before[..found.start()]);
     }
     if let Some(found) = patterns.korean_after.find(after) {
         return !patterns.korean_not.is_match(&after[found.end()..]);
     }
-    patterns.deleted_after.is_match(after) && !patterns.not.is_match(before)
+    patterns.deleted_after.is_match(after) && is_told(before)
 }
 
 fn means_a_dependency(before: &str, after: &str) -> bool {
@@ -243,6 +257,16 @@ mod tests {
             "README.md를 삭제할 필요는 없어",
             "README.md를 지우지 못하게 해 줘",
             "README.md가 삭제되면 오류가 나요",
+            "README.md 파일이 삭제됐어요, 복구해 주세요",
+            "README.md가 지워졌어요",
+            "README.md는 삭제 말고 고쳐 줘",
+            "README.md를 지우는 버그를 고쳐 줘",
+            "Do not rename, move, or delete README.md",
+            "When the user logs out, delete README.md",
+            "Prevent the cleanup from deleting README.md",
+            "Why does build.sh delete README.md?",
+            "Remove the README.md link",
+            "README.md needs to go into more detail",
         ] {
             assert!(!said(words).deletes("README.md", &["README.md"]), "{words}");
         }
@@ -277,6 +301,7 @@ mod tests {
         assert!(said("Add serde").names_dependency("serde"));
         assert!(said("rewrite it with tokio").names_dependency("tokio"));
         assert!(said("map it to SQLAlchemy models").names_dependency("SQLAlchemy"));
+        assert!(!said("click the button").names_dependency("Click"));
         assert!(!said("log the time in the auth module").names_dependency("time"));
         assert!(!said("update the time in package.json").names_dependency("time"));
         assert!(!said("add time to the report").names_dependency("time"));

@@ -7,7 +7,7 @@ use crate::domain::actor::Actor;
 use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::ids::SprintId;
 use crate::domain::language::Language;
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
     Kickoff, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };
@@ -179,7 +179,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     // What waits for words about a conflict waits on.
     let conflicts = |todo: &Todo| {
         let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
-        request.is_some_and(|request| request.work.conflict.is_some())
+        request.is_some_and(Request::has_open_conflict)
     };
     let rank = |todo: &Todo| match todo.status {
         TodoStatus::Blocked => Some(0),

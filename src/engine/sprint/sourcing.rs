@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::duties::{self, DutyRequest};
-use super::{queue, say};
+use super::{is_held, queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::effect::EffectKind;
 use crate::domain::finding::Finding;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
+use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::domain::origin::Origin;
 use crate::domain::policy::Policy;
@@ -22,6 +23,7 @@ use crate::domain::schedule::{ReviewEnd, SourcingStatus};
 use crate::domain::sprint::{Duty, DutyDetails};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::engine::intent;
 use crate::engine::turn::Turn;
 
 /// Findings that one look hands on.
@@ -280,24 +282,32 @@ pub(in crate::engine) fn answered(
     message: &Message,
 ) -> Option<String> {
     let words = message.content.to_lowercase();
-    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let resumes = intent::read(&message.content).intent == Some(Intent::Resume);
+    let flat = |text: &str| {
+        let text = text.to_lowercase();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+    };
     let names = |item: &BacklogItem| {
         let is_id = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        words.split(|c: char| !is_id(c)).any(|word| word == item.backlog_id.as_str())
-            || flat(&words).trim_end_matches('.') == flat(&item.title)
+        let mut all = words.split(|c: char| !is_id(c));
+        resumes && all.any(|word| word == item.backlog_id.as_str())
+            || flat(&words) == flat(&item.title)
     };
     let items = turn.items().into_values();
     let item = items.filter(|item| item.status == BacklogStatus::Blocked).find(|item| {
         let request = item.origin.text("request_id");
-        let was_put_aside = |id: &str| {
+        let has_ended = |id: &str| {
             let request = RequestId::parse(id).ok().and_then(|id| turn.request(&id));
-            request.is_none_or(|it| it.status == RequestStatus::Cancelled)
+            request.is_none_or(|it| match room_of {
+                Some(_) => it.status == RequestStatus::Cancelled,
+                None => it.status.is_terminal(),
+            })
         };
         let is_meant = match room_of {
             Some(room_of) => request == Some(room_of.as_str()),
-            None => names(item),
+            None => names(item) && !is_held(turn, item),
         };
-        is_meant && request.is_none_or(was_put_aside)
+        is_meant && request.is_none_or(has_ended)
     })?;
     let title = item.title.clone();
     let id = item.backlog_id.clone();

@@ -273,8 +273,17 @@ fn a_blocked_request_is_resumed_by_its_id_from_any_channel_by_whoever_may() {
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Delegated);
     assert!(request.params.followups[0].body.contains("the first one"));
-    // What somebody told the team alone is resumed by nobody else.
+    // Where nothing more is said, the same is tried again, and that is no answer.
     stuck(&mut world);
+    for said in [format!("resume {id}"), format!("{id} 재개해 주세요.")] {
+        let number = 20 + world.clock.unsigned_abs();
+        let words = world.words(ChannelId(4242), number, &said);
+        take(&mut world, words);
+        let request = world.request(&id);
+        assert_eq!((request.status, request.params.followups.len()), (RequestStatus::Delegated, 1));
+        stuck(&mut world);
+    }
+    // What somebody told the team alone is resumed by nobody else.
     let mut dm = world.request(&id);
     dm.conversation.reply_route.is_dm = true;
     dm.conversation.reply_route.author_id = Some(BOT);

@@ -343,7 +343,7 @@ fn brought_back(way: &str) {
     let number = 77_000;
     let (channel, said) = match way {
         "in its room" => (room.expect("a room"), "blue".to_owned()),
-        "by its id" => (GENERAL, format!("do {} now, in blue", item.backlog_id)),
+        "by its id" => (GENERAL, format!("resume {}, in blue", item.backlog_id)),
         _ => (GENERAL, " Second. ".to_owned()),
     };
     let words = world.words(channel, number, &said);

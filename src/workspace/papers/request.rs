@@ -14,6 +14,8 @@ use crate::domain::request::Request;
 pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetError> {
     let Some(plan) = &request.work.planned else { return Ok(None) };
     let language = request.conversation.language;
+    // What somebody said to the team alone stays there.
+    let is_dm = request.conversation.reply_route.is_dm;
     let criteria: Vec<Value> = plan
         .criteria
         .iter()
@@ -28,9 +30,8 @@ pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetE
         "nothing": nothing(language),
         "zone": zone.name(),
         "id": request.request_id,
-        "author": request.conversation.reply_route.author_name,
-        "text": request.body,
-        "lane": request.route.lane.map(|choice| choice.lane),
+        "author": if is_dm { "" } else { &request.conversation.reply_route.author_name },
+        "text": if is_dm { "" } else { &request.body },
         "plan": as_value(plan)?,
         "criteria": criteria,
         "earlier": plan.earlier,

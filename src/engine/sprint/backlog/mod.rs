@@ -170,7 +170,7 @@ pub fn set_by_todo(
             item.blocked_reason =
                 first_of([&todo.version_control_message, &why_blocked(request), &todo.summary])
                     .unwrap_or_else(|| "the commit could not be brought to the branch".to_owned());
-            let conflicts = request.is_some_and(|it| it.work.conflict.is_some());
+            let conflicts = request.is_some_and(Request::has_open_conflict);
             let (role, next) = match conflicts {
                 true => {
                     (Role::ConflictResolver, "say in its room how the two versions go together")
