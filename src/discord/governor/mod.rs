@@ -309,7 +309,7 @@ impl Governor {
         }
     }
 
-    /// No answer came to a call that was sent.
+    /// No answer came to a call that was sent, or nobody waited for it.
     pub fn unheard(&mut self, Ticket(key): &Ticket, now: u64) {
         if let Some(budget) = self.budgets.get_mut(key) {
             budget.count(now);
@@ -364,7 +364,12 @@ impl Governor {
             LimitScope::Global => self.global_until = self.global_until.max(until),
             LimitScope::User | LimitScope::Shared => {
                 let budget = self.budgets.entry(self.key(route)).or_default();
-                budget.window = Window::Open { remaining: 0, resets_at: until };
+                // A window that is under way is not over sooner by it.
+                let resets_at = match budget.window {
+                    Window::Open { resets_at, .. } => resets_at.max(until),
+                    Window::Unknown | Window::Free => until,
+                };
+                budget.window = Window::Open { remaining: 0, resets_at };
             }
         }
     }

@@ -79,6 +79,24 @@ fn one_call_finds_a_bucket_out_before_others_follow() {
 }
 
 #[test]
+fn a_limit_that_is_told_ends_no_window_sooner() {
+    let mut governor = fresh();
+    let route = Route::of("PUT", "/channels/7/messages/1/reactions/x/@me");
+    let first = governor.admit(&route, 0).unwrap();
+    governor.learn(&route, &headers(3, 2, 1_000), true, 0);
+    governor.answered(&first);
+    governor.limited(&route, LimitScope::User, 200, 10);
+    assert_eq!(
+        governor.admit(&route, 210),
+        Err(1_000),
+        "two of three may be left, and none is sure"
+    );
+    assert!(governor.admit(&route, 1_000).is_ok());
+    governor.limited(&route, LimitScope::User, 500, 1_010);
+    assert!(governor.admit(&route, 1_200).is_err());
+}
+
+#[test]
 fn a_bucket_that_changes_its_name_strands_no_call() {
     let mut governor = fresh();
     let route = |channel: u64| Route::of("PUT", &format!("/channels/{channel}/pins/1"));

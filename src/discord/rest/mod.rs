@@ -3,7 +3,7 @@
 //! It waits for a place itself where the wait is short, and repeats nothing that could double an effect: a
 //! message create is repeated only where its nonce protects it, which the delivery decides.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -128,11 +128,18 @@ pub struct Rest {
 struct CallSlot<'a> {
     rest: &'a Rest,
     ticket: Ticket,
+    /// Whether an answer has said what is left.
+    heard: AtomicBool,
 }
 
 impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
-        lock(&self.rest.governor).answered(&self.ticket);
+        let mut governor = lock(&self.rest.governor);
+        if !self.heard.load(Ordering::Relaxed) {
+            governor.unheard(&self.ticket, self.rest.pool.now());
+        }
+        governor.answered(&self.ticket);
+        drop(governor);
         self.rest.over.notify_waiters();
     }
 }
@@ -247,7 +254,7 @@ impl Rest {
             }
             let place = self.place(&route, patience).await?;
             tries += 1;
-            let outcome = self.once(&call, &route, &place.ticket).await;
+            let outcome = self.once(&call, &route, &place).await;
             drop(place);
             let error = match outcome {
                 Ok(answer) => return Ok(answer),
@@ -286,7 +293,9 @@ impl Rest {
             }
             let asked = lock(&self.governor).admit(route, now);
             let free_at = match asked {
-                Ok(ticket) => return Ok(CallSlot { rest: self, ticket }),
+                Ok(ticket) => {
+                    return Ok(CallSlot { rest: self, ticket, heard: AtomicBool::new(false) });
+                }
                 Err(free_at) => free_at,
             };
             let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));
@@ -300,7 +309,12 @@ impl Rest {
         }
     }
 
-    async fn once(&self, call: &Call, route: &Route, ticket: &Ticket) -> Result<Value, RestError> {
+    async fn once(
+        &self,
+        call: &Call,
+        route: &Route,
+        place: &CallSlot<'_>,
+    ) -> Result<Value, RestError> {
         let url = format!("{}/api/v10{}", self.pool.base_url, call.path);
         let mut request = self.pool.http.request(call.method.clone(), url);
         if !call.bare {
@@ -324,15 +338,15 @@ impl Rest {
             request = request.timeout(CALL_TIMEOUT + slow).multipart(form(call));
         }
         // The address is left out: it can hold a webhook's secret.
-        let sent = request.send().await;
-        let response = sent.map_err(|error| {
-            lock(&self.governor).unheard(ticket, self.pool.now());
-            RestError::Network(chain(&error.without_url()))
-        })?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| RestError::Network(chain(&error.without_url())))?;
         let status = response.status();
         let headers = response.headers().clone();
         let now = self.pool.now();
         lock(&self.governor).learn(route, &limits(&headers), status.is_success(), now);
+        place.heard.store(true, Ordering::Relaxed);
         if let Some(theirs) = date(&headers) {
             let skew = (theirs - clock::now()).num_seconds();
             self.pool.skew.store(skew, Ordering::Relaxed);
