@@ -358,9 +358,7 @@ pub struct Policy {
     pub relay_channel: Option<ChannelId>,
     /// Registered actions by name.
     pub actions: BTreeMap<String, ActionPolicy>,
-    /// Whether checks are configured.
-    pub has_checks: bool,
-    /// Their names.
+    /// The names of the configured checks.
     pub check_names: Vec<String>,
     /// SHA-256 of what is configured about them; evidence of others proves nothing.
     pub checks_digest: String,
@@ -397,6 +395,12 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Whether checks are configured.
+    #[must_use]
+    pub const fn has_checks(&self) -> bool {
+        !self.check_names.is_empty()
+    }
+
     /// The agents in use, for people: `claude, codex`.
     #[must_use]
     pub fn agent_names(&self) -> String {

@@ -14,7 +14,7 @@ use crate::domain::role::Role;
 
 /// Looks at the base where nobody has, before `role` gets the request; whether the request waits for that.
 pub(super) fn comes_first(turn: &mut Turn<'_>, id: &RequestId, role: Role, why: &str) -> bool {
-    if !(turn.policy.has_checks && turn.policy.proves_base) {
+    if !(turn.policy.has_checks() && turn.policy.proves_base) {
         return false;
     }
     let Some(request) = turn.request(id) else { return false };

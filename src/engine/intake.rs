@@ -10,15 +10,13 @@ use super::message::{
 };
 use super::turn::Turn;
 use super::{
-    followup, handoff, intent, lanes, lifecycle, parse, progress, question_answers, say, sprint,
-    words,
+    followup, handoff, lanes, lifecycle, parse, progress, question_answers, say, sprint, words,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
-use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
@@ -66,9 +64,9 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         reply(turn, &message, key, values);
         return Answer::Accepted;
     }
-    match goes_on(turn, granted.actor(), &message) {
+    match resumed(turn, granted.actor(), &message) {
         // Nothing more is said: the same is tried again.
-        Some(id) if says_no_more(&message.content) => {
+        Some(id) if words::only_resume(&message.content) => {
             return repeated(turn, &granted, &id, &message);
         }
         Some(id) => return followup::said(turn, &granted, &id, &message),
@@ -216,8 +214,8 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
 }
 
 /// The open request that a message from anywhere wants to go on, where its author may speak to it.
-fn goes_on(turn: &Turn<'_>, actor: &Actor, message: &Message) -> Option<RequestId> {
-    let id = resumes(&message.content)?;
+fn resumed(turn: &Turn<'_>, actor: &Actor, message: &Message) -> Option<RequestId> {
+    let id = words::resumed_request(&message.content)?;
     let request = turn.request(&id).filter(|request| !request.status.is_terminal())?;
     let said: Result<Granted<act::Say>, _> =
         authorize(turn.policy, actor, Resource::Request(request));
@@ -227,42 +225,10 @@ fn goes_on(turn: &Turn<'_>, actor: &Actor, message: &Message) -> Option<RequestI
     (said.is_ok() && is_theirs).then_some(id)
 }
 
-/// Whether words that resume a request say nothing else than that and its id.
-fn says_no_more(words: &str) -> bool {
-    const WORDS: [&str; 16] = [
-        "please", "resume", "continue", "carry", "pick", "go", "on", "up", "with", "the",
-        "request", "now", "again", "work", "it", "then",
-    ];
-    const KOREAN: [&str; 9] = ["이어", "계속", "재개", "진행", "해", "주", "줘", "요청", "다시"];
-    let words = words.to_lowercase();
-    let mut all = words.split(|c: char| !c.is_alphanumeric() && c != '-');
-    all.all(|word| {
-        let is_id = word.contains('-') && RequestId::parse(word).is_ok();
-        is_id
-            || word.is_empty()
-            || WORDS.contains(&word)
-            || KOREAN.iter().any(|known| word.starts_with(known))
-    })
-}
-
 /// The request that has ended and that words want to go on.
-fn ended(turn: &Turn<'_>, words: &str) -> Option<RequestId> {
-    resumes(words).filter(|id| turn.request(id).is_none_or(|it| it.status.is_terminal()))
-}
-
-/// The request that words want to go on, by its id, open or ended.
-fn resumes(words: &str) -> Option<RequestId> {
-    if intent::read(words).intent != Some(Intent::Resume) {
-        return None;
-    }
-    let is_id = |word: &&str| {
-        let (day, rest) = word.split_at_checked(8).unwrap_or_default();
-        let number = rest.strip_prefix('-').unwrap_or_default();
-        let is_hex = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
-        day.bytes().all(|c| c.is_ascii_digit()) && number.len() == 8 && number.bytes().all(is_hex)
-    };
-    let mut all = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-    all.find(is_id).and_then(|id| RequestId::parse(id).ok())
+fn followed(turn: &Turn<'_>, text: &str) -> Option<RequestId> {
+    words::resumed_request(text)
+        .filter(|id| turn.request(id).is_none_or(|it| it.status.is_terminal()))
 }
 
 /// The title of the backlog item that a message makes possible again, in the room of an ended todo or by asking for it.
@@ -356,7 +322,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     let old_room = turn.before().rooms.get(&message.channel_id).cloned();
     let params = Params {
         user_requested_role: message.role,
-        follows_request_id: ended(turn, &message.content).or_else(|| old_room.clone()),
+        follows_request_id: followed(turn, &message.content).or_else(|| old_room.clone()),
         ..Params::default()
     };
     let now = turn.now;
@@ -464,7 +430,7 @@ pub(super) fn ask(
             ..RequestConversation::default()
         },
         work: left_to_people(text),
-        params: Params { follows_request_id: ended(turn, text), ..Params::default() },
+        params: Params { follows_request_id: followed(turn, text), ..Params::default() },
         ..Request::default()
     };
     let author = request.conversation.reply_route.author_name.clone();

@@ -115,7 +115,7 @@ pub(super) fn outgrown(turn: &Turn<'_>, request: &Request) -> Option<Value> {
         json!({ "why": "guarded", "path": path })
     } else if let Some(path) = dependency {
         json!({ "why": "dependency", "path": path })
-    } else if !turn.policy.has_checks {
+    } else if !turn.policy.has_checks() {
         json!({ "why": "unproven" })
     } else if fast.tests && evidence.is_some_and(|it| it.is_green() && tests(it) == 0) {
         json!({ "why": "untested" })

@@ -221,7 +221,7 @@ pub(super) fn proceed(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
         && proof::of_candidate(request, turn.policy) == Proof::None;
     if step.kind == StepKind::Land {
         begin(turn, id);
-    } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
+    } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks() {
         check(turn, id);
     } else {
         handoff::delegate_current(turn, id, why);
@@ -241,7 +241,7 @@ pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, next: Option<Role
 
 /// The workflow is through: prove, then commit to the branch, or ask, or answer.
 pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
-    let has_checks = turn.policy.has_checks;
+    let has_checks = turn.policy.has_checks();
     let policy = turn.policy;
     let Some(request) = turn.edit(id) else { return };
     request.status = RequestStatus::Delegated;
@@ -382,7 +382,7 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     };
     match turn.stands(id) {
         Some((lifecycle, state)) if is_about_the_work => {
-            follow(turn, id, lifecycle::told_more(&lifecycle, &state));
+            follow(turn, id, lifecycle::resume_with_words(&lifecycle, &state));
         }
         Some((lifecycle, state)) => {
             follow(turn, id, lifecycle::resume(&lifecycle, &state));

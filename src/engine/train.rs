@@ -209,7 +209,7 @@ fn drop_out(turn: &mut Turn<'_>) {
 /// Whether several changes are composed at once. Where a person is asked about each commit, or nothing proves one,
 /// composing ahead would only ask more often.
 fn composes(policy: &Policy) -> bool {
-    policy.has_checks && policy.gates.commit == Stance::Allow
+    policy.has_checks() && policy.gates.commit == Stance::Allow
 }
 
 /// The cars that stand each on the one before it, the first one on the branch, as far as they are composed; and
@@ -330,7 +330,7 @@ fn has_effect(turn: &Turn<'_>, car: &Car) -> bool {
 fn each(turn: &mut Turn<'_>, chain: &[Car]) {
     let lands = turn.has_effect(|kind| !kind.lands().is_empty());
     for (at, car) in chain.iter().enumerate() {
-        let is_open = turn.policy.has_checks && proof_of(turn, car) == Proof::None;
+        let is_open = turn.policy.has_checks() && proof_of(turn, car) == Proof::None;
         if has_effect(turn, car) || at == 0 && lands {
             continue;
         }
@@ -352,7 +352,7 @@ fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
     let known = chain.iter().position(unread).unwrap_or(chain.len());
     let proven = chain.iter().enumerate().take(known).rev().find(|(at, car)| {
         let proof = proof_of(turn, car);
-        proof == Proof::Green || (*at == 0 && (proof != Proof::None || !turn.policy.has_checks))
+        proof == Proof::Green || (*at == 0 && (proof != Proof::None || !turn.policy.has_checks()))
     });
     let green = proven.map_or(0, |(at, _)| at + 1);
     let lands = turn.has_effect(|kind| !kind.lands().is_empty());
@@ -361,7 +361,7 @@ fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
     }
     let open = chain.get(green..).unwrap_or_default();
     let proves = open.iter().any(|car| has_effect(turn, car));
-    if open.is_empty() || !composed || proves || !turn.policy.has_checks {
+    if open.is_empty() || !composed || proves || !turn.policy.has_checks() {
         return;
     }
     let red = open.iter().position(|car| is_held(turn, car));

@@ -152,15 +152,17 @@ pub(super) fn answer(
 pub(super) fn posted(turn: &mut Turn<'_>, subject: &str, card: (ChannelId, MessageId)) {
     let Ok(criterion) = subject.parse::<CriterionRef>() else { return };
     let known = turn.before().verifications.get(&criterion.request_id);
-    let mut known = known.map(|it| Verification::clone(it));
-    let mut criteria = known.iter_mut().flat_map(|it| &mut it.criteria);
-    match criteria.find(|it| it.number == criterion.number && it.is_open()) {
-        Some(asked) => asked.card = Some(card),
+    let asked = known.and_then(|known| {
+        let is_it = |it: &ManualCriterion| it.number == criterion.number && it.is_open();
+        let at = known.criteria.iter().position(is_it)?;
+        let mut known = Verification::clone(known);
+        known.criteria[at].card = Some(card);
+        Some(known)
+    });
+    match asked {
+        Some(asked) => turn.save(asked),
         // It was answered before the card was there.
-        None => return say::unbutton(turn, card, None),
-    }
-    if let Some(known) = known {
-        turn.save(known);
+        None => say::unbutton(turn, card, None),
     }
 }
 

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::authorize::{Resource, authorize};
 use super::turn::Turn;
-use super::{parse, sprint, standing, withdrawal};
+use super::{intent, parse, sprint, standing, withdrawal};
 use crate::domain::actor::Actor;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
+use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::sprint::Kickoff;
 
@@ -46,6 +47,40 @@ pub(super) fn read(text: &str) -> Option<TextCommand> {
         ("cancel" | "취소", Some(id)) => Some(TextCommand::Cancel(id)),
         _ => None,
     }
+}
+
+/// The request that a message wants to go on, by its id, open or ended.
+pub(super) fn resumed_request(text: &str) -> Option<RequestId> {
+    if intent::read(text).intent != Some(Intent::Resume) {
+        return None;
+    }
+    ids(text).next()
+}
+
+/// Whether a message that resumes a request says nothing but that and its id.
+pub(super) fn only_resume(text: &str) -> bool {
+    const ENGLISH: [&str; 16] = [
+        "please", "resume", "continue", "carry", "pick", "go", "on", "up", "with", "the",
+        "request", "now", "again", "work", "it", "then",
+    ];
+    const KOREAN: [&str; 9] = ["이어", "계속", "재개", "진행", "해", "주", "줘", "요청", "다시"];
+    let text = text.to_lowercase();
+    let mut words = text.split(is_between_words).filter(|word| !word.is_empty());
+    words.all(|word| {
+        ENGLISH.contains(&word)
+            || KOREAN.iter().any(|known| word.starts_with(known))
+            || ids(word).next().is_some()
+    })
+}
+
+fn is_between_words(c: char) -> bool {
+    !c.is_alphanumeric() && c != '-'
+}
+
+/// The ids of requests that a text names.
+fn ids(text: &str) -> impl Iterator<Item = RequestId> {
+    let words = text.split(is_between_words);
+    words.filter_map(|word| RequestId::parse(word).ok()).filter(RequestId::looks_made)
 }
 
 /// Words about sprints that leave nothing open; others are for the orchestrator to understand.

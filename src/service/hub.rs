@@ -107,7 +107,6 @@ impl Hub {
     /// Learns which checks are configured now, and what is guarded because they run by it.
     pub(super) fn know_checks(&self, names: Vec<String>, digest: String, guarded: Vec<String>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        policy.has_checks = !names.is_empty();
         policy.check_names = names;
         policy.checks_digest = digest;
         policy.gates.guarded = guarded;

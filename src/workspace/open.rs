@@ -326,7 +326,6 @@ impl Workspace {
             own_ids: self.discord.own_ids(),
             relay_channel: Some(self.channels()?.relay),
             actions,
-            has_checks: !runtime.checks.is_empty(),
             check_names: runtime.checks.iter().map(|check| check.name.clone()).collect(),
             checks_digest: checks_digest(runtime),
             proves_base: runtime.prove_base,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::spoken::{Spoken, file_name};
+use super::request_text::{RequestText, file_name};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::evidence::Candidate;
 use crate::domain::gate::Stance;
@@ -127,19 +127,19 @@ fn findings(
             add(Guard::LockFile, path, String::new());
         }
     }
-    let spoken = Spoken::of(request, item);
+    let text = RequestText::of(request, item);
     let gone = candidate.marks.iter().filter(|mark| mark.what == ContentFact::Gone);
     let gone: Vec<&str> = gone.map(|mark| mark.path.as_str()).collect();
     for mark in &candidate.marks {
         let path = mark.path.as_str();
         match &mark.what {
-            ContentFact::Gone if !spoken.deletes(path, &gone) => {
+            ContentFact::Gone if !text.deletes(path, &gone) => {
                 add(Guard::Deletion, path, String::new());
             }
-            ContentFact::Restored { commit } if !spoken.names_file(path) => {
+            ContentFact::Restored { commit } if !text.names_file(path) => {
                 add(Guard::Restored, path, commit.chars().take(10).collect());
             }
-            ContentFact::Dependency { name } if !spoken.names_dependency(name) => {
+            ContentFact::Dependency { name } if !text.names_dependency(name) => {
                 add(Guard::Dependency, path, name.clone());
             }
             ContentFact::Binary { bytes } if *bytes > u64::from(table.binary_kb) * 1_024 => {

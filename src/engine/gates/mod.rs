@@ -23,8 +23,8 @@ pub(in crate::engine) mod commit;
 pub(in crate::engine) mod guards;
 pub(in crate::engine) mod plan;
 pub(in crate::engine) mod preparation;
+mod request_text;
 pub(in crate::engine) mod spending;
-mod spoken;
 pub(in crate::engine) mod stance;
 
 pub use card::{by_guard, content_of, on_card as budget_on_card};

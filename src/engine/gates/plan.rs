@@ -46,7 +46,7 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
     let is_accepted = request.work.plan.as_ref() == Some(&digest);
     // Who wants changes approves how they are made.
     let (wants_changes, lane) = (request.work.wants_changes, request.route.lane);
-    keep(turn, id, &digest);
+    keep_version(turn, id, &digest);
     if is_accepted {
         return false;
     }
@@ -61,7 +61,7 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
 }
 
 /// Keeps the plan as it is settled now, where it is another one than before.
-fn keep(turn: &mut Turn<'_>, id: &RequestId, digest: &str) {
+fn keep_version(turn: &mut Turn<'_>, id: &RequestId, digest: &str) {
     let Some(request) = turn.request(id) else { return };
     let work = &request.work;
     if work.planned.as_ref().is_some_and(|plan| plan.version.digest == digest) {

@@ -176,7 +176,7 @@ pub fn resume(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision 
 /// A person said more about what is to be done: the planner takes it up, or whoever builds, where the route has no plan
 /// and the planner was not about to make one.
 #[must_use]
-pub fn told_more(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
+pub fn resume_with_words(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
     let plans = |step: &Step| matches!(step.kind, StepKind::Plan | StepKind::Advice);
     let is_planned = lifecycle.step(state.step).is_some_and(plans);
     let plan = lifecycle.step_of(StepKind::Plan).filter(|step| state.route.leaves_out(step));

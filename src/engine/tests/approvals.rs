@@ -26,7 +26,7 @@ use crate::domain::run::RunOutcome;
 use crate::engine::Answer;
 
 fn unproven() -> Policy {
-    Policy { has_checks: false, ..policy() }
+    Policy { check_names: Vec::new(), ..policy() }
 }
 
 /// A request whose commit waits for a person, with the gate.

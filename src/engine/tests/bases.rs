@@ -98,7 +98,7 @@ fn what_is_newly_red_or_gone_never_lands() {
 
 #[test]
 fn nobody_looks_at_a_base_where_that_is_off_or_there_are_no_checks() {
-    for policy in [policy(), Policy { has_checks: false, ..with(Stance::Ask) }] {
+    for policy in [policy(), Policy { check_names: Vec::new(), ..with(Stance::Ask) }] {
         let mut world = World::new(policy);
         world.message("do it");
         assert!(world.state.effects.is_empty() && !world.state.envelopes.is_empty());

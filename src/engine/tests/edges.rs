@@ -390,7 +390,7 @@ fn a_message_that_discord_fails_alone_is_set_aside_and_a_dead_discord_drops_noth
 
 #[test]
 fn a_gate_card_that_its_room_refuses_is_posted_elsewhere() {
-    let mut world = World::new(Policy { has_checks: false, ..policy() });
+    let mut world = World::new(Policy { check_names: Vec::new(), ..policy() });
     world.message("do it");
     world.deliver();
     world.finish_well();

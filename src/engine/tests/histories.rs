@@ -209,10 +209,10 @@ fn history(seed: u64, plans: Stance, seen: &mut BTreeSet<(StepName, usize, usize
         1 => Budgets { roles: [(Role::Planner, usd(0.5))].into(), ..Budgets::default() },
         _ => Budgets::default(),
     };
-    let has_checks = dice.roll(4) > 0;
+    let check_names = if dice.roll(4) > 0 { policy().check_names } else { Vec::new() };
     let gates = GateTable { plan: PlanStances::All(plans), ..GateTable::default() };
     let mut world =
-        World::new(Policy { has_checks, proves_base: true, budgets, gates, ..policy() });
+        World::new(Policy { check_names, proves_base: true, budgets, gates, ..policy() });
     world.usage.cost_usd = 0.3;
     world.restless = dice.roll(8) == 0;
     live(&mut world, &mut dice, seed, seen)

@@ -210,7 +210,7 @@ fn what_no_executed_test_proves_does_not_go_the_fast_lane() {
     assert!(request.route.visited_roles.contains(&Role::Architect), "{request:#?}");
     assert_eq!(request.status, RequestStatus::Committed);
     // Without checks nothing proves it at all.
-    let mut world = World::new(Policy { has_checks: false, ..with_routes() });
+    let mut world = World::new(Policy { check_names: Vec::new(), ..with_routes() });
     let id = ask(&mut world, Some(Lane::Fast));
     world.finish_well();
     assert!(world.request(&id).route.visited_roles.contains(&Role::Architect));

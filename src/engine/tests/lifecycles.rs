@@ -126,9 +126,9 @@ fn whatever_compiles_ends_proven_or_waits_for_a_person() {
             }
         };
         lived += 1;
-        let has_checks = dice.roll(4) > 0;
+        let check_names = if dice.roll(4) > 0 { policy().check_names } else { Vec::new() };
         let routes = routes(&mut dice, &lifecycle);
-        let policy = Policy { lifecycle, has_checks, routes, ..policy() };
+        let policy = Policy { lifecycle, check_names, routes, ..policy() };
         named(seed, || {
             let mut world = World::new(policy.clone());
             live(&mut world, &mut dice, seed, &mut BTreeSet::new());

@@ -131,7 +131,7 @@ fn an_answer_to_the_old_words_is_not_given() {
 
 #[test]
 fn an_edit_voids_what_waits_for_a_decision_and_answers_what_is_blocked() {
-    let (mut world, id, words) = asked(Policy { has_checks: false, ..policy() });
+    let (mut world, id, words) = asked(Policy { check_names: Vec::new(), ..policy() });
     world.finish_well();
     let gate = world.state.gates.values().next().cloned().expect("a gate");
     world.submit(edited(&words, "make it blue"));

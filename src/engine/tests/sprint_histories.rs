@@ -56,7 +56,7 @@ impl Seen {
 fn random_policy(dice: &mut Dice) -> Policy {
     let modes = [SprintMode::Hybrid, SprintMode::Rolling, SprintMode::WallClock];
     Policy {
-        has_checks: dice.roll(4) > 0,
+        check_names: if dice.roll(4) > 0 { policy().check_names } else { Vec::new() },
         sprint: SprintPolicy {
             mode: *dice.pick(&modes),
             start_mode: *dice.pick(&[StartMode::Auto, StartMode::Auto, StartMode::ManualDaily]),

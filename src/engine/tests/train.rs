@@ -704,7 +704,7 @@ fn expected_is_what_is_in_the_queue_and_behind_it_what_is_proven_and_judged_last
     for other in [
         Policy { gates, ..policy() },
         Policy { train: tip, ..policy() },
-        Policy { has_checks: false, ..policy() },
+        Policy { check_names: Vec::new(), ..policy() },
         Policy { checks_digest: "others".to_owned(), ..policy() },
     ] {
         assert_eq!(of(&world, &other).into_iter().filter(|(_, judged)| *judged).count(), 0);

@@ -65,7 +65,6 @@ pub(super) fn policy() -> Policy {
         relay_channel: Some(ChannelId(11)),
         actions: std::collections::BTreeMap::new(),
         train: crate::domain::policy::TrainPolicy::default(),
-        has_checks: true,
         check_names: vec!["tests".to_owned(), "unit".to_owned()],
         checks_digest: String::new(),
         proves_base: false,
@@ -267,7 +266,7 @@ impl World {
         for effect in self.state.effects.values() {
             let EffectKind::Merge { request_id, commit, .. } = &effect.kind else { continue };
             let Some(request) = self.state.requests.get(request_id) else { continue };
-            if !self.policy.has_checks || request.work.candidate.is_none() {
+            if !self.policy.has_checks() || request.work.candidate.is_none() {
                 continue;
             }
             let proof = request.work.evidence.as_ref().filter(|proof| proof.commit == *commit);

@@ -1,4 +1,4 @@
-//! What was said that a change is to do with files and dependencies: by people, and by the item of the plan.
+//! What the text of a request and its item says that is to be done with files and dependencies.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use crate::domain::backlog::BacklogItem;
 use crate::domain::request::Request;
 
 /// The words of a request and its item.
-pub(super) struct Spoken {
+pub(super) struct RequestText {
     /// In lower case.
     sentences: Vec<String>,
     /// Paths that a person's plan lets it change.
@@ -86,8 +86,8 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-impl Spoken {
-    pub(super) fn of(request: &Request, item: Option<&BacklogItem>) -> Spoken {
+impl RequestText {
+    pub(super) fn of(request: &Request, item: Option<&BacklogItem>) -> RequestText {
         let mut texts = vec![request.scope.as_str(), request.body.as_str()];
         texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
         if let Some(item) = item {
@@ -97,7 +97,7 @@ impl Spoken {
         // What the planner declares is no person's word.
         let by_a_person = item.filter(|item| item.plan.is_some());
         let paths = by_a_person.map(|item| item.allowed_paths.clone()).unwrap_or_default();
-        Spoken { sentences: texts.into_iter().flat_map(sentences).collect(), paths }
+        RequestText { sentences: texts.into_iter().flat_map(sentences).collect(), paths }
     }
 
     /// Whether somebody said that a file is to go. A word about what is in it is none. `gone` are all files that go: a name
@@ -206,8 +206,8 @@ pub(super) fn file_name(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn said(words: &str) -> Spoken {
-        Spoken::of(&Request { body: words.to_owned(), ..Request::default() }, None)
+    fn said(words: &str) -> RequestText {
+        RequestText::of(&Request { body: words.to_owned(), ..Request::default() }, None)
     }
 
     #[test]
