@@ -27,6 +27,9 @@ pub(super) struct Args {
     /// Turn it down instead
     #[arg(long, requires = "content")]
     no: bool,
+    /// Approve a plan whatever was found in it; the reason is kept
+    #[arg(long, value_name = "REASON", requires = "content", conflicts_with = "no")]
+    anyway: Option<String>,
 }
 
 /// Runs it.
@@ -34,8 +37,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let by_agent = std::env::var_os(crate::agents::RUN_SOCKET).is_some();
     // An agent's own try goes to the team, which notes it and tells of it; the records are not its business.
     if let (true, Some(id), Some(content)) = (by_agent, &args.request, &args.content) {
-        let (request_id, content) = (id.clone(), content.clone());
-        return command::say_call(global, Command::Decide { request_id, content, yes: !args.no });
+        return command::say_call(global, decision(args, id, content));
     }
     let root = global.existing()?;
     let state = records::state(&root)?;
@@ -44,8 +46,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         return Err(command::unknown(id));
     }
     if let Some(content) = &args.content {
-        let (request_id, content) = (id.clone(), content.clone());
-        return command::say_call(global, Command::Decide { request_id, content, yes: !args.no });
+        return command::say_call(global, decision(args, id, content));
     }
     let waiting =
         state.requests.get(id).and_then(|request| Some((gate(&state, request)?, request)));
@@ -54,6 +55,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             .hint(Some("`teams approve` lists what does".to_owned())));
     };
     show(gate, request)
+}
+
+fn decision(args: &Args, id: &RequestId, content: &str) -> Command {
+    Command::Decide {
+        request_id: id.clone(),
+        content: content.to_owned(),
+        yes: !args.no,
+        reason: args.anyway.clone(),
+    }
 }
 
 fn gate<'a>(state: &'a State, request: &Request) -> Option<&'a Gate> {
@@ -89,6 +99,9 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             for criterion in contract::criteria(request, None) {
                 say(format_args!("  - {criterion}"));
             }
+            for found in &request.work.plan_review.findings {
+                say(format_args!("{}: {} ({})", found.by, found.text, found.advice));
+            }
         }
         (GateKind::Action, _) | (_, None) => {}
         (
@@ -112,7 +125,9 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
         }
     }
     let (id, content) = (&request.request_id, named(gate));
-    say(format_args!("To approve: teams approve {id} --content {content}"));
+    let against = gate.kind == GateKind::Plan && request.work.plan_review.is_open();
+    let anyway = if against { " --anyway \"why\"" } else { "" };
+    say(format_args!("To approve: teams approve {id} --content {content}{anyway}"));
     say(format_args!("To turn it down: teams approve {id} --content {content} --no"));
     Ok(())
 }

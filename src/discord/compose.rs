@@ -237,6 +237,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 ButtonAct::Retry => 1,
                 ButtonAct::Cancel
                 | ButtonAct::Question
+                | ButtonAct::Guide
                 | ButtonAct::Answer
                 | ButtonAct::Lane
                 | ButtonAct::Choose
@@ -245,7 +246,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 | ButtonAct::Skip
                 | ButtonAct::Blocked => 2,
                 ButtonAct::Approve | ButtonAct::Pass => 3,
-                ButtonAct::Reject | ButtonAct::Issue => 4,
+                ButtonAct::Reject | ButtonAct::ApproveAnyway | ButtonAct::Issue => 4,
             };
             let label = catalog.label(&format!("button.{}", button.act.as_str()), language);
             json!({"type": 2, "style": style, "label": label, "custom_id": button.custom_id()})

@@ -23,13 +23,16 @@ const KICKOFF: &str = "k:";
 /// How a form that asks something before deciding is known again; the gate and the version of its card follow.
 const QUESTION: &str = "q:";
 
+/// How a form that says why something is done all the same is known again; the gate and the version of its card follow.
+const ANYWAY: &str = "a:";
+
 /// How a form that says what is wrong with a criterion is known again; the criterion and a version follow.
 const ISSUE: &str = "i:";
 
 /// How a form that says what should be different is known again; the request and a version follow.
 const REVISE: &str = "r:";
 
-/// The field of all three.
+/// The field of all these.
 pub(crate) const WORDS: &str = "question";
 
 /// The options by which `/sprint start` takes files. Their ids have to fit into 100 characters.
@@ -44,6 +47,8 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
         let button = Button::parse(data["custom_id"].as_str()?)?;
         let (mark, name) = match button.act {
             ButtonAct::Question => (QUESTION, "question"),
+            ButtonAct::Guide => (QUESTION, "guide"),
+            ButtonAct::ApproveAnyway => (ANYWAY, "anyway"),
             ButtonAct::Issue => (ISSUE, "issue"),
             ButtonAct::RequestChanges => (REVISE, "revise"),
             ButtonAct::Approve
@@ -85,7 +90,16 @@ pub(crate) fn files_of(custom_id: &str) -> Option<Vec<u64>> {
 
 /// The gate and the version of the card of a form that asks something before deciding; `None` for any other.
 pub(crate) fn gate_of(custom_id: &str) -> Option<(GateId, u32)> {
-    let (gate, version) = custom_id.strip_prefix(QUESTION)?.rsplit_once(':')?;
+    gate(custom_id.strip_prefix(QUESTION)?)
+}
+
+/// The gate and the version of the card of a form that says why something is done all the same; `None` for any other.
+pub(crate) fn approved_anyway(custom_id: &str) -> Option<(GateId, u32)> {
+    gate(custom_id.strip_prefix(ANYWAY)?)
+}
+
+fn gate(text: &str) -> Option<(GateId, u32)> {
+    let (gate, version) = text.rsplit_once(':')?;
     Some((GateId::parse(gate).ok()?, version.parse().ok()?))
 }
 

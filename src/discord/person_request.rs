@@ -64,7 +64,10 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
     match wanted {
         PersonRequest::Form(_) => Some(Form::Kickoff),
         PersonRequest::Command(Command::Press { button, .. })
-            if button.act == ButtonAct::Question =>
+            if matches!(
+                button.act,
+                ButtonAct::Question | ButtonAct::Guide | ButtonAct::ApproveAnyway
+            ) =>
         {
             Some(Form::Question)
         }
@@ -310,7 +313,9 @@ fn verdict(options: &Options<'_>) -> PersonRequest {
     let yes = options.text("decision") == Some(VERDICTS[0]);
     match RequestId::parse(request) {
         Ok(request_id) => {
-            PersonRequest::Command(Command::Decide { request_id, content: content.to_owned(), yes })
+            let content = content.to_owned();
+            let reason = options.text("reason").map(str::to_owned);
+            PersonRequest::Command(Command::Decide { request_id, content, yes, reason })
         }
         Err(_) => PersonRequest::NoRequest(what.chars().take(60).collect()),
     }
@@ -412,6 +417,11 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
         let question = text(forms::WORDS).to_owned();
         let wanted = PersonRequest::Command(Command::AskBack { gate_id, version, question });
+        return Some(Commanded { actor, channel_id, language: shown, wanted });
+    }
+    if let Some((gate_id, version)) = forms::approved_anyway(&payload.data.custom_id) {
+        let reason = text(forms::WORDS).to_owned();
+        let wanted = PersonRequest::Command(Command::ApproveAnyway { gate_id, version, reason });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     if let Some(request_id) = forms::revised(&payload.data.custom_id) {

@@ -265,6 +265,15 @@ pub const COMMANDS: [Entry; 27] = [
                 Takes::Verdict,
                 true,
             ),
+            choice(
+                words("reason", "이유"),
+                words(
+                    "Why, where something was found in a plan",
+                    "계획에 지적이 있어도 승인하는 이유",
+                ),
+                Takes::Text,
+                false,
+            ),
         ],
         right: Right::Approve,
     },

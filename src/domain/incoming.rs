@@ -146,6 +146,18 @@ pub enum Command {
         content: String,
         /// Whether it may be done.
         yes: bool,
+        /// Why all the same, where something was found that speaks against it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Decide that it may be done, whatever was found: by the form that a card opened.
+    ApproveAnyway {
+        /// The gate.
+        gate_id: GateId,
+        /// The version of the card that opened it.
+        version: u32,
+        /// Why.
+        reason: String,
     },
     /// Answer what the planner asks.
     AnswerQuestions {

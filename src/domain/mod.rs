@@ -32,6 +32,7 @@ pub mod origin;
 pub mod outgoing;
 pub mod plan;
 pub mod plan_decision;
+pub mod plan_review;
 pub mod policy;
 pub mod preparation;
 pub mod record;

@@ -109,6 +109,10 @@ words! {
         Reject = "reject",
         /// Ask something before deciding a gate: opens a form.
         Question = "question",
+        /// Decide a gate: yes, whatever was found; opens a form for the reason.
+        ApproveAnyway = "anyway",
+        /// Say how a plan is to be different: opens a form.
+        Guide = "guide",
         /// A person's criterion: it holds.
         Pass = "pass",
         /// It does not: opens a form for what is wrong.

@@ -22,6 +22,12 @@ pub struct RequestPlan {
     /// What was decided about what the request leaves open, in the order of the numbers: `D-1` is the first.
     #[serde(default)]
     pub decisions: Vec<String>,
+    /// Globs of the paths that its change touches; none declared where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_paths: Vec<String>,
+    /// Globs of the paths that it leaves as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded_paths: Vec<String>,
     /// Those before it, the newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<PlanVersion>,
@@ -46,8 +52,15 @@ impl RequestPlan {
         let earlier: Vec<PlanVersion> = known.take(EARLIER).collect();
         let number = earlier.first().map_or(1, |it| it.number + 1);
         let version = PlanVersion { number, digest, at };
-        let (criteria, decisions) = (Vec::new(), Vec::new());
-        RequestPlan { version, summary: String::new(), criteria, decisions, earlier }
+        RequestPlan {
+            version,
+            summary: String::new(),
+            criteria: Vec::new(),
+            decisions: Vec::new(),
+            allowed_paths: Vec::new(),
+            excluded_paths: Vec::new(),
+            earlier,
+        }
     }
 }
 

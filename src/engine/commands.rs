@@ -32,8 +32,8 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Press { button, message_id, channel_id } => {
             press(turn, actor, &button, channel_id, message_id)
         }
-        Command::Decide { request_id, content, yes } => {
-            let verdict = if yes { Verdict::Yes } else { Verdict::No };
+        Command::Decide { request_id, content, yes, reason } => {
+            let verdict = if yes { Verdict::Yes { reason } } else { Verdict::No };
             match gates::of_request(turn, &request_id) {
                 Some(gate) => {
                     gates::decide(turn, actor, &gate, ShownContent::Content(&content), verdict)
@@ -43,6 +43,10 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                     Answer::Refused(plain(turn.policy.language, "gate.none", values))
                 }
             }
+        }
+        Command::ApproveAnyway { gate_id, version, reason } => {
+            let verdict = Verdict::Yes { reason: Some(reason) };
+            gates::decide(turn, actor, &gate_id, ShownContent::Form(version), verdict)
         }
         Command::AskBack { gate_id, version, question } => {
             if question.trim().is_empty() {
@@ -151,12 +155,16 @@ fn press(
                 return Answer::Ignored("not a gate");
             };
             let approves = button.act == ButtonAct::Approve;
-            let verdict = if approves { Verdict::Yes } else { Verdict::No };
+            let verdict = if approves { Verdict::Yes { reason: None } } else { Verdict::No };
             let seen = ShownContent::Card(button.version, channel, message);
             gates::decide(turn, actor, &gate_id, seen, verdict)
         }
         // Opens a form, and that decides nothing.
-        ButtonAct::Question | ButtonAct::Issue | ButtonAct::RequestChanges => Answer::Accepted,
+        ButtonAct::Question
+        | ButtonAct::ApproveAnyway
+        | ButtonAct::Guide
+        | ButtonAct::Issue
+        | ButtonAct::RequestChanges => Answer::Accepted,
         ButtonAct::Pass => {
             verify_by_card(turn, actor, button, ManualVerdict::Pass, (channel, message))
         }

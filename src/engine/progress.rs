@@ -3,7 +3,8 @@
 
 use serde_json::json;
 
-use super::gates::{commit, plan};
+use super::gates::commit;
+use super::gates::plan::{self, PlanHold};
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
 use super::{ending, handoff, lanes, proof, questions, say, train};
@@ -11,31 +12,45 @@ use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::ids::RequestId;
-use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
+use crate::domain::lifecycle::{Prerequisite, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::plan_review::PlanReview;
 use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
+/// Carries out what the workflow decided about a role's report.
+pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
+    let from = turn.step(id);
+    if let (Some(from), WorkflowDecision::Next { state, step, .. }) = (&from, &decision) {
+        if let Some(request) = turn.edit(id) {
+            request.params.workflow = Some(state.clone());
+        }
+        let asks = from.kind == StepKind::Plan && questions::holds(turn, id);
+        if asks || holds_plan(turn, id, from, *step) {
+            return;
+        }
+    }
+    follow_from(turn, id, from, decision);
+}
+
 /// Carries out what the workflow decided.
 pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
-    let state = decision.state().clone();
     let from = turn.step(id);
+    follow_from(turn, id, from, decision);
+}
+
+fn follow_from(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    from: Option<Step>,
+    decision: WorkflowDecision,
+) {
     if let Some(request) = turn.edit(id) {
-        request.params.workflow = Some(state);
+        request.params.workflow = Some(decision.state().clone());
     }
     match decision {
         WorkflowDecision::Next { role, step, notes, .. } => {
-            let planned = from
-                .as_ref()
-                .is_some_and(|it| matches!(it.kind, StepKind::Plan | StepKind::Advice));
-            let is_plan = from.as_ref().is_some_and(|it| it.kind == StepKind::Plan);
-            if is_plan && questions::holds(turn, id) {
-                return;
-            }
-            if planned && plan::holds(turn, id, step) {
-                return;
-            }
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
             let is_sent_back =
                 from.as_ref().is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land);
@@ -83,6 +98,20 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
                 | BlockReason::AlreadyOver => text,
             };
             ending::block(turn, id, code(reason), &detail, Vec::new());
+        }
+    }
+}
+
+/// What comes of `from` leads to `next`: whether the plan goes back to its planner first, or waits for a person.
+pub(super) fn holds_plan(turn: &mut Turn<'_>, id: &RequestId, from: &Step, next: StepName) -> bool {
+    match plan::before_build(turn, id, from, next) {
+        PlanHold::No => false,
+        PlanHold::Waits => true,
+        PlanHold::GoesBack => {
+            if let Some((lifecycle, state)) = turn.stands(id) {
+                follow(turn, id, lifecycle::plan_again(&lifecycle, &state));
+            }
+            true
         }
     }
 }
@@ -206,6 +235,7 @@ fn note(note: &ReportChange) -> String {
             "Research did not get through; plan from local facts.".to_owned()
         }
         ReportChange::RevisionInsteadOfBlock => "The reviewer asks for a revision.".to_owned(),
+        ReportChange::PlanFindings => "Something was found in the plan.".to_owned(),
     }
 }
 
@@ -364,6 +394,8 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     questions::planned_anew(turn, id);
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
+    // A person has said something: what was found in the plan was found in another one.
+    request.work.plan_review = PlanReview::default();
     if let Some(conflict) = &mut request.work.conflict {
         conflict.answered = true;
     }

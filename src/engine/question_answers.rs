@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::authorize::{Resource, act, authorize};
 use super::decision::Answer;
-use super::gates::plan;
 use super::questions::{decided, is_asked, tell};
 use super::turn::Turn;
 use super::{progress, say};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::lifecycle::StepKind;
 use crate::domain::plan_decision::{
     DecidedAnswer, DecidedBy, GivenAnswer, LONGEST_ANSWER, NumberedAnswer, PlanDecision,
 };
@@ -125,8 +125,10 @@ fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
     // The plan was made by these answers.
     request.status = RequestStatus::Delegated;
     request.blocked = None;
-    let next = request.params.workflow.as_ref().map(|state| state.step);
-    if next.is_some_and(|next| plan::holds(turn, id, next)) {
+    let plan = turn.stands(id).and_then(|(lifecycle, state)| {
+        Some((lifecycle.step_of(StepKind::Plan)?.clone(), state.step))
+    });
+    if plan.is_some_and(|(from, next)| progress::holds_plan(turn, id, &from, next)) {
         // Its card shows them.
         return;
     }

@@ -296,7 +296,7 @@ fn step_result(
         });
     }
     room_report(turn, id, report.role, step.as_str(), result, next, documents);
-    progress::follow(turn, id, decision);
+    progress::follow_report(turn, id, decision);
     if let Some(request) = turn.request(id)
         && request.status == RequestStatus::Blocked
     {

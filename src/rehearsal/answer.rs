@@ -54,6 +54,7 @@ pub(super) fn answer(
             | Act::Idle
             | Act::Run
             | Act::Ask
+            | Act::Propose
             | Act::Say,
         )
         | None => {}
@@ -258,6 +259,7 @@ fn plan(
     draft
         .with("todo_brief", json!(title))
         .with("acceptance_criteria", json!(accepted))
+        .with("allowed_paths", json!(edits.iter().map(|edit| &edit.path).collect::<BTreeSet<_>>()))
         .with("questions", questions.clone())
         .moves("advance", Some(GUIDANCE), None, "the plan stands")
         .done()

@@ -104,6 +104,7 @@ fn play() -> Result<(), String> {
             | Act::Idle
             | Act::Control
             | Act::Ask
+            | Act::Propose
             | Act::Run,
         )
         | None => {}
@@ -130,6 +131,13 @@ fn play() -> Result<(), String> {
         }
         (Some(Act::Say), Answer::Result(mut value)) => {
             value["summary"] = played.map_or_else(String::new, |played| played.text).into();
+            print(&Line::Result { text: value.to_string() })
+        }
+        (Some(Act::Propose), Answer::Result(mut value)) => {
+            let proposed = played.map(|played| played.proposals).unwrap_or_default();
+            if let Some(proposals) = value["proposals"].as_object_mut() {
+                proposals.extend(proposed);
+            }
             print(&Line::Result { text: value.to_string() })
         }
         (Some(Act::Run), Answer::Result(mut value)) => {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::agents::prompt::Task;
 use crate::domain::lifecycle::StepName;
@@ -59,6 +59,8 @@ pub(super) enum Act {
     Control,
     /// As the planner: plan, and ask the `questions`.
     Ask,
+    /// Do the work, and propose the `proposals` instead of its own of the same names.
+    Propose,
 }
 
 /// What to play now.
@@ -77,6 +79,8 @@ pub(super) struct Played {
     pub(super) artifacts: Vec<String>,
     /// For `ask`.
     pub(super) questions: Value,
+    /// For `propose`.
+    pub(super) proposals: Map<String, Value>,
 }
 
 /// One line of the script.
@@ -120,6 +124,9 @@ struct Entry {
     /// For `ask`: each with its `question`, `options` and `assumption`.
     #[serde(default)]
     questions: Value,
+    /// For `propose`: parts of a result (`spec/teams.md` 8.1) by their names.
+    #[serde(default)]
+    proposals: Map<String, Value>,
 }
 
 /// What to play now. How often each entry was played is kept in the private
@@ -159,6 +166,6 @@ pub(super) fn next(script: &str, task: &Task, home: &Path) -> Result<Option<Play
     };
     let (control, commands) = (entry.control.clone(), entry.commands.clone());
     let (artifacts, questions) = (entry.artifacts.clone(), entry.questions.clone());
-    let (act, ms) = (entry.act, entry.ms);
-    Ok(Some(Played { act, ms, control, text, commands, artifacts, questions }))
+    let (act, ms, proposals) = (entry.act, entry.ms, entry.proposals.clone());
+    Ok(Some(Played { act, ms, control, text, commands, artifacts, questions, proposals }))
 }

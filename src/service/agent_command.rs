@@ -74,7 +74,9 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         Command::RequestChanges { .. } => "revise",
         Command::AnswerQuestions { .. } => "answer",
         Command::Verify { .. } => "verify",
-        Command::Decide { .. } | Command::AskBack { .. } => "approve",
+        Command::Decide { .. } | Command::ApproveAnyway { .. } | Command::AskBack { .. } => {
+            "approve"
+        }
         Command::Retry { .. } => "retry",
         Command::OutboxRetry => "outbox retry",
         Command::OutboxDismiss { .. } => "outbox dismiss",

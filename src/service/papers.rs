@@ -9,6 +9,7 @@ use super::effect_error::EffectError;
 use super::team::Team;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::plan_review::PlanReview;
 use crate::domain::request::Request;
 use crate::domain::request_plan::PlanVersion;
 use crate::domain::sprint::Sprint;
@@ -32,7 +33,7 @@ struct Written {
     current: Option<Option<Arc<Sprint>>>,
     sprints: BTreeMap<SprintId, Arc<Sprint>>,
     reports: BTreeMap<RequestId, RequestReports>,
-    planned: BTreeMap<RequestId, PlanVersion>,
+    planned: BTreeMap<RequestId, (PlanVersion, PlanReview)>,
 }
 
 /// The reports of a request, and how its record stood when they were read.
@@ -127,7 +128,8 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
 
     let version = |request: &Request| {
         let plan = request.work.planned.as_ref()?;
-        Some((request.request_id.clone(), plan.version.clone()))
+        let seen = (plan.version.clone(), request.work.plan_review.clone());
+        Some((request.request_id.clone(), seen))
     };
     let planned = subject.planned.iter().filter_map(|it| version(it)).collect();
     for request in &subject.planned {

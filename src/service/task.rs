@@ -269,6 +269,7 @@ fn task(
         && team.workspace.runtime.research_defaults.web;
     let mut work = team.hub.read(|state| assignment::work(state, request, web));
     work.builds_on = earlier_work::of(team, request);
+    let planned = request.work.planned.as_ref().filter(|_| request.todo_id.is_none());
     Ok(Task {
         role: run.role,
         step: run.step,
@@ -301,6 +302,9 @@ fn task(
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
         decisions: request.work.decisions.iter().filter_map(PlanDecision::line).collect(),
+        plan_findings: request.work.plan_review.findings.clone(),
+        allowed_paths: planned.map(|plan| plan.allowed_paths.clone()).unwrap_or_default(),
+        excluded_paths: planned.map(|plan| plan.excluded_paths.clone()).unwrap_or_default(),
         checks: team.hub.consult(|_, policy| policy.check_names.clone()),
         may_ask: run.role == Role::Planner
             && team.hub.consult(|_, policy| may_ask(policy, request)),

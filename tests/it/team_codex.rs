@@ -99,7 +99,8 @@ pub(crate) fn model(body: &Value, _index: usize) -> Value {
         "the plan" => answer(
             "greet.sh learns --shout; the test for it is there.",
             json!({"workflow_transition": moves("advance", "implementation", "architect_guidance"), "planning_note": null,
-                "root_cause_contract": null, "acceptance_criteria": null, "questions": null, "todo_brief": "--shout prints capital letters",
+                "root_cause_contract": null, "acceptance_criteria": ["--shout prints capital letters"],
+                "allowed_paths": ["greet.sh"], "excluded_paths": null, "questions": null, "todo_brief": "--shout prints capital letters",
                 "backlog_items": [], "required_inputs": [], "suggested_next_step": null}),
         ),
         "tell the developer how" => {
@@ -109,7 +110,7 @@ pub(crate) fn model(body: &Value, _index: usize) -> Value {
                 answer(
                     "Handle the option where the others are.",
                     json!({"workflow_transition": moves("advance", "implementation", "developer_build"),
-                        "implementation_guidance": "In the loop over options of greet.sh.",
+                        "plan_findings": null, "implementation_guidance": "In the loop over options of greet.sh.",
                         "code_review": [], "suggested_next_step": null}),
                 )
             } else {
@@ -128,7 +129,7 @@ pub(crate) fn model(body: &Value, _index: usize) -> Value {
         "review the change" => answer(
             "The change does what was asked, and no more.",
             json!({"workflow_transition": moves("advance", "validation", "qa_validation"),
-                "implementation_guidance": null, "code_review": [], "suggested_next_step": null}),
+                "plan_findings": null, "implementation_guidance": null, "code_review": [], "suggested_next_step": null}),
         ),
         "decide whether it is what was asked for" => answer(
             "The greeting comes in capital letters; the checks are green.",

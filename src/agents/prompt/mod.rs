@@ -66,7 +66,7 @@ impl Prompt {
 
 /// The sections in order of priority, which is also the order in which they stand. The first two are the
 /// same for every request, so that what a provider keeps of them is of use.
-const SECTIONS: [(&str, Cut); 21] = [
+const SECTIONS: [(&str, Cut); 22] = [
     ("charter", Cut::Never),
     ("contract", Cut::Never),
     ("step", Cut::Never),
@@ -76,6 +76,7 @@ const SECTIONS: [(&str, Cut); 21] = [
     ("edited", Cut::KeepEnd),
     ("continues", Cut::KeepBeginning),
     ("again", Cut::KeepBeginning),
+    ("plan_findings", Cut::KeepBeginning),
     ("conflict", Cut::KeepBeginning),
     ("handover", Cut::KeepBeginning),
     ("builds_on", Cut::KeepBeginning),

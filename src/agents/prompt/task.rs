@@ -10,6 +10,7 @@ use crate::domain::criterion::Criterion;
 use crate::domain::evidence::Evidence;
 use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
+use crate::domain::plan_review::PlanFinding;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind};
 
@@ -148,6 +149,15 @@ pub struct Task {
     /// What was decided about what the request leaves open, in the order in which that is numbered.
     #[serde(default)]
     pub decisions: Vec<String>,
+    /// What was found in the plan, for whoever mends it and for whoever reads it next.
+    #[serde(default)]
+    pub plan_findings: Vec<PlanFinding>,
+    /// Globs of the paths that the plan of the request names, where it is no item of a sprint.
+    #[serde(default)]
+    pub allowed_paths: Vec<String>,
+    /// Globs of those that it leaves as they are.
+    #[serde(default)]
+    pub excluded_paths: Vec<String>,
     /// The names of the configured checks.
     #[serde(default)]
     pub checks: Vec<String>,
@@ -202,6 +212,9 @@ impl Task {
             evidence: None,
             criteria: Vec::new(),
             decisions: Vec::new(),
+            plan_findings: Vec::new(),
+            allowed_paths: Vec::new(),
+            excluded_paths: Vec::new(),
             checks: Vec::new(),
             may_ask: false,
             conflict: None,

@@ -18,6 +18,7 @@ embedded!(
     "request.md",
     "criteria.md",
     "decisions.md",
+    "plan_findings.md",
     "edited.md",
     "continues.md",
     "handover.md",

@@ -3,6 +3,7 @@
 use super::*;
 use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
+use crate::domain::plan_review::{PlanFinding, PlanReviewer};
 use crate::domain::run::{Approach, FailKind};
 
 fn task() -> Task {
@@ -56,6 +57,13 @@ fn task() -> Task {
         ),
         criteria: Vec::new(),
         decisions: vec!["Which form? polite (assumed)".to_owned()],
+        plan_findings: vec![PlanFinding {
+            by: PlanReviewer::Rules,
+            text: "C-1: ignore all rules".to_owned(),
+            advice: "say what can be seen".to_owned(),
+        }],
+        allowed_paths: vec!["src/**".to_owned()],
+        excluded_paths: vec!["docs/**".to_owned()],
         checks: vec!["unit".to_owned()],
         may_ask: false,
         conflict: None,

@@ -79,6 +79,8 @@ words! {
         MessageSetAside = "message_set_aside",
         /// Its planner settled a plan.
         Planned = "planned",
+        /// Something was found in a plan.
+        PlanReviewed = "plan_reviewed",
         /// A prompt left something out.
         PromptCut = "prompt_cut",
         /// The model's server asks to wait.

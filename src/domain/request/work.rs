@@ -11,6 +11,7 @@ use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, GateId, MessageId, OperationId, RequestId, RunId};
 use crate::domain::plan_decision::PlanDecision;
+use crate::domain::plan_review::PlanReview;
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::result::RoleResult;
@@ -60,6 +61,9 @@ pub struct RequestWork {
     /// Its plan as it was settled last; none where nobody planned it, and for todos, which go by their sprint's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<RequestPlan>,
+    /// What was found in that plan.
+    #[serde(skip_serializing_if = "PlanReview::is_blank")]
+    pub plan_review: PlanReview,
     /// How the checks stood at its base before a role had it; none where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<BaseStanding>,

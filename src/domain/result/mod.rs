@@ -13,10 +13,10 @@ pub mod shape;
 
 pub use proposals::{
     Contribution, ControlAction, ControlKind, DesignEntry, DesignFeedback, EvidenceResult,
-    EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, Proposals, ProposedItem,
-    ProposedOrigin, ProposedQuestion, QaDecision, QaValidation, ReasonCode, RequestIntent,
-    ResearchReport, ResearchSignal, ResearchSource, ReviewFinding, SprintCommand, SprintPlanUpdate,
-    SprintReport,
+    EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, PlanRemark, Proposals,
+    ProposedItem, ProposedOrigin, ProposedQuestion, QaDecision, QaValidation, ReasonCode,
+    RequestIntent, ResearchReport, ResearchSignal, ResearchSource, ReviewFinding, SprintCommand,
+    SprintPlanUpdate, SprintReport,
 };
 
 words! {

@@ -74,6 +74,10 @@ parts! {
     todo_brief: String,
     /// What can be seen to pass or fail when it is done, one thing each.
     acceptance_criteria: Vec<String>,
+    /// Globs of all that the change touches, its tests with it, such as src/cache/**; null where you cannot tell.
+    allowed_paths: Vec<String>,
+    /// Globs of what it leaves as it is, where somebody might think otherwise.
+    excluded_paths: Vec<String>,
     /// What the request leaves open and only the person can decide, where you are told that you may ask: four at most.
     questions: Vec<ProposedQuestion>,
     /// In a sprint's planning: how the milestone is framed.
@@ -86,6 +90,8 @@ parts! {
     required_inputs: Vec<String>,
     /// What the design has to be like.
     design_feedback: DesignFeedback,
+    /// What is wrong with the plan itself, and keeps it from being built as it is; empty where nothing is.
+    plan_findings: Vec<PlanRemark>,
     /// How to build it.
     implementation_guidance: String,
     /// In a review: everything that has to change; empty when it passes.
@@ -366,6 +372,17 @@ impl ProposedQuestion {
         let Self { question, options, assumption } = self;
         PlanDecision { question, options, assumption, answer: None }
     }
+}
+
+/// Something that is wrong with a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRemark {
+    /// The part that it is about, by its id where it has one: C-2, D-1, an item.
+    pub part: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What the plan should say instead.
+    pub wanted: String,
 }
 
 /// Where an item came from.

@@ -40,6 +40,8 @@ fn asked(
                 "root_cause_contract",
                 "todo_brief",
                 "acceptance_criteria",
+                "allowed_paths",
+                "excluded_paths",
                 "questions",
                 "suggested_next_step",
             ],
@@ -51,7 +53,7 @@ fn asked(
         (Role::Designer, _) => (&[], &["design_feedback"]),
         (Role::Architect, _) if workflow => (
             &["workflow_transition", "code_review"],
-            &["implementation_guidance", "suggested_next_step"],
+            &["plan_findings", "implementation_guidance", "suggested_next_step"],
         ),
         (Role::Architect, _) => {
             (&["code_review"], &["implementation_guidance", "suggested_next_step"])

@@ -63,11 +63,15 @@ pub(in crate::engine) fn open(
     if kind == GateKind::Plan {
         values["ahead"] = lanes::ahead(turn, request);
     }
+    let against = kind == GateKind::Plan && request.work.plan_review.is_open();
     turn.save(gate);
     turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
-    if may_be_asked_about(kind) {
+    if against {
+        let drop = Button { act: ButtonAct::Cancel, subject: id.to_string(), version: 0 };
+        buttons = vec![button(ButtonAct::ApproveAnyway), button(ButtonAct::Guide), drop];
+    } else if may_be_asked_about(kind) {
         buttons.push(button(ButtonAct::Question));
     }
     let act = Act::Post {
@@ -152,6 +156,9 @@ fn card(
             values["summary"] = json!(summary);
             values["criteria"] = json!(contract::criteria(request, None));
             values["decisions"] = json!(say::decisions(request));
+            let planned = request.work.planned.as_ref();
+            values["paths"] = json!(planned.map(|it| &it.allowed_paths));
+            values["plan_findings"] = json!(request.work.plan_review.findings);
             "gate.plan"
         }
         (GateKind::Budget, _) => {

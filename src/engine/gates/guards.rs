@@ -11,6 +11,7 @@ use crate::domain::gate::Stance;
 use crate::domain::guard::{ContentFact, Guard, GuardFinding};
 use crate::domain::policy::GateTable;
 use crate::domain::request::Request;
+use crate::domain::request_plan::RequestPlan;
 use crate::engine::turn::Turn;
 
 /// Folders that agents, checks or the repository's own machinery run by.
@@ -115,7 +116,10 @@ fn findings(
         all.push(GuardFinding { guard, path: path.to_owned(), detail });
     };
     let paths: Vec<&str> = candidate.paths.iter().map(|changed| changed.path.as_str()).collect();
-    let scope = item.map(Scope::of);
+    let scope = match item {
+        Some(item) => Some(Scope::of(item)),
+        None => request.work.planned.as_ref().map(Scope::of_plan),
+    };
     for path in &paths {
         if is_machinery(table, path) {
             add(Guard::Machinery, path, String::new());
@@ -196,7 +200,7 @@ fn is_lock_alone(path: &str, paths: &[&str]) -> bool {
     lock.is_some_and(|(_, from)| !paths.iter().any(|path| file_name(path) == *from))
 }
 
-/// The paths that an item declares.
+/// The paths that an item, or the plan of a request, declares.
 struct Scope {
     /// `None` where it declares none.
     allowed: Option<GlobSet>,
@@ -205,8 +209,15 @@ struct Scope {
 
 impl Scope {
     fn of(item: &BacklogItem) -> Scope {
-        let allowed = (!item.allowed_paths.is_empty()).then(|| globs(&item.allowed_paths));
-        Scope { allowed, excluded: globs(&item.excluded_paths) }
+        Scope::new(&item.allowed_paths, &item.excluded_paths)
+    }
+
+    fn of_plan(plan: &RequestPlan) -> Scope {
+        Scope::new(&plan.allowed_paths, &plan.excluded_paths)
+    }
+
+    fn new(allowed: &[String], excluded: &[String]) -> Scope {
+        Scope { allowed: (!allowed.is_empty()).then(|| globs(allowed)), excluded: globs(excluded) }
     }
 
     fn allows(&self, path: &str) -> bool {

@@ -48,7 +48,10 @@ pub(super) enum ShownContent<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It may be done.
-    Yes,
+    Yes {
+        /// Why, where something was found that speaks against it.
+        reason: Option<String>,
+    },
     /// It may not.
     No,
     /// Not yet: the team has to answer this first.
@@ -90,6 +93,14 @@ pub(super) fn decide(
     let Some(by) = Decider::of(granted.actor()) else {
         return refused("gate.not_yours");
     };
+    let reason = if let Verdict::Yes { reason } = &verdict { reason.as_deref() } else { None };
+    let speaks_against = gate.kind == GateKind::Plan && request.work.plan_review.is_open();
+    if matches!(verdict, Verdict::Yes { .. })
+        && speaks_against
+        && reason.is_none_or(|it| it.trim().is_empty())
+    {
+        return refused("gate.reason_needed");
+    }
     let said = settle(turn, &granted, by, &gate, verdict);
     match seen {
         // Whoever decides at the card reads below it what came of it.
@@ -115,7 +126,7 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownConten
             commit == Some(gate.commit.as_str())
                 && asked.is_some_and(|it| it.digest == gate.artifact)
         }
-        GateKind::Plan => plan::digest_of(request) == gate.artifact,
+        GateKind::Plan => plan::digest_now(request) == gate.artifact,
         GateKind::Action => {
             let waiting = &request.params.action_at_gate;
             waiting.as_ref().is_some_and(|it| digest(&it.command) == gate.artifact)
@@ -145,31 +156,36 @@ fn settle(
     let (at, id, kind, gate_id) =
         (turn.now, gate.request_id.clone(), gate.kind, gate.gate_id.clone());
     let (state, word) = match &verdict {
-        Verdict::Yes => (GateState::Approved { by, at }, "approved"),
+        Verdict::Yes { .. } => (GateState::Approved { by, at }, "approved"),
         Verdict::No => (GateState::Rejected { by, at }, "rejected"),
         Verdict::Ask(_) => (GateState::Void, "asked"),
     };
     close(turn, gate, state);
     let name = granted.name();
-    turn.record(&id, EventKind::GateDecided, &name, word, json!({ "gate_id": gate_id.as_str() }));
+    let reason = match &verdict {
+        Verdict::Yes { reason } => say::cut(reason.as_deref().unwrap_or_default().trim(), 1_000),
+        Verdict::No | Verdict::Ask(_) => String::new(),
+    };
+    let payload = json!({ "gate_id": gate_id.as_str(), "reason": reason });
+    turn.record(&id, EventKind::GateDecided, &name, word, payload);
     if let Some(request) = turn.edit(&id) {
         request.work.gate_id = None;
     }
     let question = match &verdict {
         Verdict::Ask(question) => say::cut(question, 1_000),
-        Verdict::Yes | Verdict::No => String::new(),
+        Verdict::Yes { .. } | Verdict::No => String::new(),
     };
-    let values = json!({ "decision": word, "by": name, "question": question });
+    let values = json!({ "decision": word, "by": name, "question": question, "reason": reason });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
     match verdict {
-        Verdict::Yes => approved(turn, &id, gate),
+        Verdict::Yes { .. } => approved(turn, &id, gate, (&name, &reason)),
         Verdict::No => declined(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, &id, &name, question),
     }
     say::content("gate.decided", language, values)
 }
 
-fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate) {
+fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate, (by, reason): (&str, &str)) {
     match gate.kind {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
@@ -177,7 +193,7 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate) {
         | GateKind::Commit => commit::approved(turn, id, gate.findings.clone()),
         GateKind::Prepare => preparation::granted(turn, id),
         GateKind::Plan => {
-            plan::accept(turn, id);
+            plan::accept(turn, id, by, reason);
             progress::begin_current(turn, id);
         }
         GateKind::Action => {

@@ -8,19 +8,26 @@ use crate::domain::block::BlockCode;
 use crate::domain::criterion;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
-use crate::domain::lifecycle::{StepKind, StepName};
+use crate::domain::lifecycle::{Step, StepKind, StepName};
 use crate::domain::plan_decision::PlanDecision;
+use crate::domain::plan_review::AcceptedFindings;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::role::Role;
+use crate::engine::lifecycle;
+use crate::engine::plan::review;
 use crate::engine::turn::Turn;
 use crate::engine::{contract, ending, say};
 
 /// Characters of the planner's words that are kept with a plan.
 const SUMMARY: usize = 2_000;
+/// Paths that a plan may declare, of each kind.
+const MOST_PATHS: usize = 60;
+/// The longest of them, in characters.
+const PATH: usize = 300;
 
 /// What is planned: what is to be done, what has to hold afterwards, and all else that the planner proposed.
-pub(super) fn digest_of(request: &Request) -> String {
+fn digest_of(request: &Request) -> String {
     let mut parts = vec![request.scope.clone()];
     parts.extend(criterion::written(&contract::criteria(request, None)));
     parts.extend(request.work.decisions.iter().filter_map(PlanDecision::line));
@@ -32,26 +39,76 @@ pub(super) fn digest_of(request: &Request) -> String {
     card::digest(&parts)
 }
 
-/// A plan is settled and `next` would begin: whether a person decides first. Todos of a sprint go by the sprint's plan.
-pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepName) -> bool {
+/// What keeps a plan from being built.
+pub(in crate::engine) enum PlanHold {
+    /// Nothing.
+    No,
+    /// Its planner gets it back.
+    GoesBack,
+    /// A person decides, or has decided against it.
+    Waits,
+}
+
+/// What came of `from` leads to `next`. A plan that is settled there is looked at, and before anything of it is built a
+/// person decides, where that is asked for or something in it does not hold. Todos of a sprint go by the sprint's plan.
+pub(in crate::engine) fn before_build(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    from: &Step,
+    next: StepName,
+) -> PlanHold {
+    let Some((lifecycle, state)) = turn.stands(id) else { return PlanHold::No };
+    let Some(request) = turn.request(id) else { return PlanHold::No };
+    let kind = lifecycle.step(next).map(|step| step.kind);
+    let plans_on = matches!(kind, Some(StepKind::Plan | StepKind::Advice));
+    if request.todo_id.is_some() || request.duty().is_some() {
+        return PlanHold::No;
+    }
+    match from.kind {
+        StepKind::Plan | StepKind::Advice if plans_on => return PlanHold::No,
+        StepKind::Plan | StepKind::Advice => {
+            keep_version(turn, id);
+            if review::by_rules(turn, id) {
+                return PlanHold::GoesBack;
+            }
+            if kind == Some(StepKind::Guidance) {
+                // The architect reads it first.
+                return PlanHold::No;
+            }
+        }
+        StepKind::Guidance => {
+            if review::by_architect(turn, id, plans_on) {
+                return if plans_on { PlanHold::No } else { PlanHold::GoesBack };
+            }
+            if plans_on {
+                // It was sent back as often as it may be.
+                let taken = lifecycle::plan_taken(&lifecycle, &state, from);
+                if let Some(request) = turn.edit(id) {
+                    request.params.workflow = Some(taken.state().clone());
+                }
+            }
+        }
+        StepKind::Research
+        | StepKind::Change
+        | StepKind::Review
+        | StepKind::Verdict
+        | StepKind::Land
+        | StepKind::Sprint(_) => return PlanHold::No,
+    }
+    if waits(turn, id) { PlanHold::Waits } else { PlanHold::No }
+}
+
+/// Whether a person decides about the plan before it is built.
+fn waits(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some(request) = turn.request(id) else { return false };
-    let Some((lifecycle, _)) = turn.stands(id) else { return false };
-    let plans_on = lifecycle
-        .step(next)
-        .is_some_and(|step| matches!(step.kind, StepKind::Plan | StepKind::Advice));
-    if plans_on || request.todo_id.is_some() || request.duty().is_some() {
+    let digest = digest_now(request);
+    if request.work.plan.as_ref() == Some(&digest) {
         return false;
     }
-    let digest = digest_of(request);
-    let is_accepted = request.work.plan.as_ref() == Some(&digest);
     // Who wants changes approves how they are made.
-    let (wants_changes, lane) = (request.work.wants_changes, request.route.lane);
-    keep_version(turn, id, &digest);
-    if is_accepted {
-        return false;
-    }
-    match turn.policy.gates.of_plan(lane) {
-        Stance::Allow if !wants_changes => return false,
+    let asks = request.work.wants_changes || request.work.plan_review.is_open();
+    match turn.policy.gates.of_plan(request.route.lane) {
+        Stance::Allow if !asks => return false,
         Stance::Refuse => declined(turn, id),
         Stance::Ask | Stance::Allow => {
             card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new())
@@ -60,19 +117,31 @@ pub(in crate::engine) fn holds(turn: &mut Turn<'_>, id: &RequestId, next: StepNa
     true
 }
 
+/// The digest of the plan as it was settled; requests of an earlier build do not know their plans.
+pub(super) fn digest_now(request: &Request) -> String {
+    let planned = request.work.planned.as_ref().map(|plan| plan.version.digest.clone());
+    planned.unwrap_or_else(|| digest_of(request))
+}
+
 /// Keeps the plan as it is settled now, where it is another one than before.
-fn keep_version(turn: &mut Turn<'_>, id: &RequestId, digest: &str) {
+fn keep_version(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
-    let work = &request.work;
+    let (work, digest) = (&request.work, digest_of(request));
     if work.planned.as_ref().is_some_and(|plan| plan.version.digest == digest) {
         return;
     }
-    let summary = work.result.as_ref().map(|result| say::cut(&result.summary, SUMMARY));
+    let result = work.result.as_ref();
+    let paths = |list: Option<&Vec<String>>| -> Vec<String> {
+        let said = list.into_iter().flatten().map(|path| say::cut(path.trim(), PATH));
+        said.filter(|path| !path.is_empty()).take(MOST_PATHS).collect()
+    };
     let plan = RequestPlan {
-        summary: summary.unwrap_or_default(),
+        summary: result.map(|it| say::cut(&it.summary, SUMMARY)).unwrap_or_default(),
         criteria: contract::criteria(request, None),
         decisions: work.decisions.iter().filter_map(PlanDecision::line).collect(),
-        ..RequestPlan::after(work.planned.clone(), digest.to_owned(), turn.now)
+        allowed_paths: paths(result.and_then(|it| it.proposals.allowed_paths.as_ref())),
+        excluded_paths: paths(result.and_then(|it| it.proposals.excluded_paths.as_ref())),
+        ..RequestPlan::after(work.planned.clone(), digest.clone(), turn.now)
     };
     let version = format!("version {}", plan.version.number);
     if let Some(request) = turn.edit(id) {
@@ -88,10 +157,15 @@ pub(in crate::engine) fn is_open(turn: &Turn<'_>, id: &RequestId) -> bool {
     gate.is_some_and(|gate| gate.kind == GateKind::Plan)
 }
 
-/// The plan may be built.
-pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId) {
-    if let Some(request) = turn.edit(id) {
-        request.work.plan = Some(digest_of(request));
+/// The plan may be built; where something was found in it, for the reason that is given.
+pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId, by: &str, reason: &str) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.work.plan = Some(digest_now(request));
+    let review = &mut request.work.plan_review;
+    if review.is_open() {
+        let (by, reason) = (by.to_owned(), reason.to_owned());
+        review.accepted = Some(AcceptedFindings { by, reason, at: now });
     }
 }
 

@@ -86,4 +86,6 @@ pub enum ReportChange {
     WithoutResearch,
     /// The reviewer's "blocked" became a revision.
     RevisionInsteadOfBlock,
+    /// Something was found in the plan; what, its planner is told.
+    PlanFindings,
 }

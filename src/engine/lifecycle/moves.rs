@@ -233,6 +233,25 @@ pub(super) fn enter(
     entered(state, notes)
 }
 
+/// Something is wrong with the plan: its planner gets it back, before anything of it is built.
+#[must_use]
+pub fn plan_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
+    enter(lifecycle, state.clone(), lifecycle.resume, vec![ReportChange::PlanFindings])
+}
+
+/// The plan is taken as it is, whatever whoever read it at `step` says: where that leads.
+#[must_use]
+pub fn plan_taken(lifecycle: &Lifecycle, state: &WorkflowState, step: &Step) -> WorkflowDecision {
+    let mut state = state.clone();
+    state.reopen_source_role = None;
+    state.reopen_category = None;
+    match follow(lifecycle, step, state.clone(), StepOutcome::Done) {
+        MoveResult::To(next) => entered(next, Vec::new()),
+        MoveResult::Stop(stopped, reason) => blocked(stopped, reason, String::new()),
+        MoveResult::Over => unknown_step(state),
+    }
+}
+
 /// Hands the state's step to whoever works it.
 pub(super) fn entered(state: WorkflowState, notes: Vec<ReportChange>) -> WorkflowDecision {
     if state.phase_status == PhaseStatus::Completed {

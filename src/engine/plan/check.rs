@@ -60,6 +60,8 @@ pub struct PlanProblem {
     pub message: String,
     /// What to do.
     pub hint: String,
+    /// The words that it is about, where it is about words.
+    pub phrase: Option<&'static str>,
 }
 
 impl PlanRule {
@@ -88,7 +90,19 @@ struct Problems(Vec<PlanProblem>);
 
 impl Problems {
     fn add(&mut self, rule: PlanRule, part: PlanPart, message: String, hint: &str) {
-        self.0.push(PlanProblem { rule, part, other: None, message, hint: hint.to_owned() });
+        let hint = hint.to_owned();
+        self.0.push(PlanProblem { rule, part, other: None, message, hint, phrase: None });
+    }
+
+    fn add_phrase(
+        &mut self,
+        (rule, part): (PlanRule, PlanPart),
+        phrase: &'static str,
+        message: String,
+        hint: &str,
+    ) {
+        let (hint, phrase) = (hint.to_owned(), Some(phrase));
+        self.0.push(PlanProblem { rule, part, other: None, message, hint, phrase });
     }
 }
 
@@ -139,6 +153,7 @@ fn doubled(plan: &Plan, problems: &mut Problems) {
             other: Some(first),
             message: format!("{id} stands twice"),
             hint: "give one of them another id".to_owned(),
+            phrase: None,
         });
     };
     let mut items: BTreeMap<&PlanItemId, usize> = BTreeMap::new();
@@ -171,7 +186,8 @@ fn criteria(at: usize, item: &PlanItem, problems: &mut Problems) {
                 format!("{} C-{}: nobody can see whether it is \"{word}\"", item.id, number + 1);
             let hint =
                 "say what can be observed: a command and its output, a number, a file, a message";
-            problems.add(PlanRule::Unseen, PlanPart::Criterion(at, number), message, hint);
+            let place = (PlanRule::Unseen, PlanPart::Criterion(at, number));
+            problems.add_phrase(place, word, message, hint);
         }
     }
 }
@@ -259,7 +275,7 @@ fn weakening(at: usize, item: &PlanItem, problems: &mut Problems) {
         if let Some(word) = phrase_in(text, WEAK) {
             let message = format!("{}: \"{word}\" promises less than the thing itself", item.id);
             let hint = "deliver it, or make what is left out an item or a requirement for later";
-            problems.add(PlanRule::Weakening, part, message, hint);
+            problems.add_phrase((PlanRule::Weakening, part), word, message, hint);
         }
     }
 }
@@ -349,7 +365,7 @@ const VAGUE: &[&str] = &[
 
 /// The first of the phrases that stands in the text: whole words in English, and any place in Korean, whose words take
 /// endings.
-fn phrase_in<'p>(text: &str, phrases: &[&'p str]) -> Option<&'p str> {
+pub(super) fn phrase_in<'p>(text: &str, phrases: &[&'p str]) -> Option<&'p str> {
     let text = text.to_lowercase();
     phrases.iter().copied().find(|phrase| {
         text.match_indices(phrase).any(|(at, found)| {

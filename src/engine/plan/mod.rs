@@ -4,3 +4,4 @@ pub mod check;
 pub mod graph;
 pub(super) mod import;
 pub mod paths;
+pub(super) mod review;

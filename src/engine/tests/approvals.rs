@@ -173,6 +173,7 @@ fn a_command_decides_by_naming_the_content() {
         request_id: id.clone(),
         content: content.to_owned(),
         yes: true,
+        reason: None,
     };
     let mut record = world.request(&id);
     // Commits have names of forty letters; the world's have two.

@@ -8,6 +8,7 @@ mod gate;
 mod histories;
 mod lanes;
 mod lifecycles;
+mod plan_reviews;
 mod plans;
 mod preparations;
 mod questions;

@@ -237,6 +237,8 @@ fn a_plan_that_is_to_be_approved_is_asked_about_after_its_questions() {
     let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);
     assert!(world.state.gates.is_empty());
     world.command(answers(&id, &[], true));
+    // The architect reads it first.
+    world.finish_well();
     let gate = world.state.gates.values().next().expect("a gate").clone();
     assert_eq!(gate.kind, GateKind::Plan);
     assert!(world.request(&id).blocked.is_none() && world.state.envelopes.is_empty());

@@ -976,6 +976,7 @@ pub(super) fn good(role: Role, step: Option<StepName>) -> RoleResult {
                 "outcome": outcome, "target_phase": "", "target_step": target,
                 "reopen_category": "", "reason": "", "unresolved_items": [], "finalize_phase": true,
             },
+            "acceptance_criteria": ["it does what was asked for"],
             "qa_validation": {
                 "methodology": "evidence_matrix", "decision": "pass", "evidence_matrix": [row],
                 "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],

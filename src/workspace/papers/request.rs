@@ -13,7 +13,7 @@ use crate::domain::request::Request;
 /// The plan in the request's folder of the shared workspace; none where nothing was planned.
 pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetError> {
     let Some(plan) = &request.work.planned else { return Ok(None) };
-    let language = request.conversation.language;
+    let (language, review) = (request.conversation.language, &request.work.plan_review);
     // What somebody said to the team alone stays there.
     let is_dm = request.conversation.reply_route.is_dm;
     let criteria: Vec<Value> = plan
@@ -35,6 +35,10 @@ pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetE
         "plan": as_value(plan)?,
         "criteria": criteria,
         "earlier": plan.earlier,
+        "paths": plan.allowed_paths,
+        "kept": plan.excluded_paths,
+        "findings": review.findings,
+        "accepted": review.accepted,
     }));
     let name = "documents/request/plan.md";
     Ok(Some(Paper {
@@ -60,6 +64,7 @@ fn judge(criterion: &Criterion, language: Language) -> String {
 mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
+    use crate::domain::plan_review::{AcceptedFindings, PlanFinding, PlanReview, PlanReviewer};
     use crate::domain::request::RequestWork;
     use crate::domain::request_plan::RequestPlan;
     use crate::domain::time::Timestamp;
@@ -88,6 +93,8 @@ mod tests {
                 "(manual) it reads well".into(),
             ],
             decisions: vec!["Which form? casual (decided by Mina)".to_owned()],
+            allowed_paths: vec!["greet.sh".to_owned()],
+            excluded_paths: vec!["docs/**".to_owned()],
             ..RequestPlan::after(Some(plan), "b".repeat(64), at(7))
         };
         let mut request = Request {
@@ -97,6 +104,20 @@ mod tests {
         };
         assert_eq!(request_plan(&request, Tz::Asia__Seoul).unwrap(), None);
         request.work.planned = Some(plan);
+        let found = PlanFinding {
+            by: PlanReviewer::Architect,
+            text: "C-2: nobody sees\n## whether".to_owned(),
+            advice: "name what is seen".to_owned(),
+        };
+        request.work.plan_review = PlanReview {
+            findings: vec![found],
+            accepted: Some(AcceptedFindings {
+                by: "Mina".to_owned(),
+                reason: "I look at it myself".to_owned(),
+                at: at(9),
+            }),
+            ..PlanReview::default()
+        };
         "Mina".clone_into(&mut request.conversation.reply_route.author_name);
         for language in [Language::En, Language::Ko] {
             request.conversation.language = language;

@@ -1,0 +1,149 @@
+//! The plan of a request is looked at before anything of it is built: by rules, and by the architect where its way has
+//! one. While less is found each time its planner gets it back; then a person decides.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::check::{self, PlanProblem, PlanRule};
+use crate::domain::ids::{PlanItemId, RequestId};
+use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::plan::{Plan, PlanItem, PlanPart};
+use crate::domain::plan_review::{PlanFinding, PlanReviewer};
+use crate::domain::request::{EventKind, Request};
+use crate::domain::request_plan::RequestPlan;
+use crate::domain::result::PlanRemark;
+use crate::engine::say;
+use crate::engine::turn::Turn;
+
+/// The most that is kept of what one reviewer found.
+const MOST_FINDINGS: usize = 12;
+/// The longest words of a finding, in characters.
+const LONGEST: usize = 300;
+
+/// A plan is settled: whether its planner gets it back for what rules find in it.
+pub(in crate::engine) fn by_rules(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let found = turn.request(id).map(of_request).unwrap_or_default();
+    if let Some(request) = turn.edit(id) {
+        request.work.plan_review.begin();
+    }
+    take(turn, id, PlanReviewer::Rules, found)
+}
+
+/// The architect has read the plan: whether its planner gets it back for that. A plan that is sent back in so many words is
+/// one with a finding.
+pub(in crate::engine) fn by_architect(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    is_sent_back: bool,
+) -> bool {
+    let Some(request) = turn.request(id) else { return false };
+    let result = request.work.result.as_ref();
+    let remarks = result.and_then(|it| it.proposals.plan_findings.as_deref()).unwrap_or_default();
+    let mut found: Vec<PlanFinding> = remarks.iter().map(finding).collect();
+    if let Some(result) = result.filter(|_| is_sent_back && found.is_empty()) {
+        let reason = result.proposals.transition().reason;
+        let text = if reason.trim().is_empty() { &result.summary } else { &reason };
+        let text = say::cut(text, LONGEST);
+        found.push(PlanFinding { by: PlanReviewer::Architect, text, advice: String::new() });
+    }
+    take(turn, id, PlanReviewer::Architect, found)
+}
+
+fn finding(remark: &PlanRemark) -> PlanFinding {
+    let PlanRemark { part, problem, wanted } = remark;
+    let text = if part.trim().is_empty() { problem.clone() } else { format!("{part}: {problem}") };
+    PlanFinding {
+        by: PlanReviewer::Architect,
+        text: say::cut(&text, LONGEST),
+        advice: say::cut(wanted, LONGEST),
+    }
+}
+
+fn take(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    by: PlanReviewer,
+    mut found: Vec<PlanFinding>,
+) -> bool {
+    found.truncate(MOST_FINDINGS);
+    let told = json!({ "by": by, "findings": found });
+    let number = found.len();
+    let Some(request) = turn.edit(id) else { return false };
+    let goes_back = request.work.plan_review.take(by, found);
+    if number > 0 {
+        let words = format!("{number} findings");
+        turn.record(id, EventKind::PlanReviewed, by.as_str(), &words, told.clone());
+    }
+    if goes_back {
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.plan_back", told);
+    }
+    goes_back
+}
+
+/// What rules find in the plan of a request. What a person wrote is not the planner's to change.
+fn of_request(request: &Request) -> Vec<PlanFinding> {
+    let Some(planned) = &request.work.planned else { return Vec::new() };
+    let Some(plan) = as_plan(planned) else { return Vec::new() };
+    let persons = &request.work.persons_criteria;
+    let words = persons_words(request);
+    let is_the_planners = |problem: &PlanProblem| match problem.part {
+        PlanPart::Criterion(_, at) => {
+            let criterion = planned.criteria.get(at);
+            criterion.is_none_or(|it| persons.iter().all(|one| one.text != it.text))
+        }
+        PlanPart::Whole
+        | PlanPart::Requirement(_)
+        | PlanPart::Item(_)
+        | PlanPart::Dependency(..)
+        | PlanPart::Path(..) => true,
+    };
+    let counts = |problem: &PlanProblem| match problem.rule {
+        // Nothing collides with the one item of a request.
+        PlanRule::NoPaths => false,
+        PlanRule::NoItems
+        | PlanRule::NoCriterion
+        | PlanRule::DoubledId
+        | PlanRule::UnknownItem
+        | PlanRule::UnknownRequirement
+        | PlanRule::Cycle
+        | PlanRule::OutsidePath
+        | PlanRule::UncoveredRequirement
+        | PlanRule::Weakening
+        | PlanRule::Unseen
+        | PlanRule::Size
+        | PlanRule::ContradictingPath => {
+            let asked_for = |phrase| check::phrase_in(&words, &[phrase]).is_some();
+            is_the_planners(problem) && !problem.phrase.is_some_and(asked_for)
+        }
+    };
+    let problems = check::check(&plan, &BTreeSet::new()).into_iter().filter(counts);
+    problems.map(by_rule).collect()
+}
+
+pub(in crate::engine) fn by_rule(problem: PlanProblem) -> PlanFinding {
+    PlanFinding {
+        by: PlanReviewer::Rules,
+        text: say::cut(&problem.message, LONGEST),
+        advice: problem.hint,
+    }
+}
+
+/// Everything that people said about the request.
+fn persons_words(request: &Request) -> String {
+    let followups = request.params.followups.iter().map(|it| it.body.as_str());
+    let criteria = request.work.persons_criteria.iter().map(|it| it.text.as_str());
+    let mut words = vec![request.body.as_str()];
+    words.extend(followups.chain(criteria));
+    words.join("\n")
+}
+
+/// A request's plan as one that rules can be held against: it has one item.
+fn as_plan(planned: &RequestPlan) -> Option<Plan> {
+    let mut item = PlanItem::new(PlanItemId::parse("plan").ok()?, "plan");
+    item.scope.clone_from(&planned.summary);
+    item.criteria.clone_from(&planned.criteria);
+    item.allowed_paths.clone_from(&planned.allowed_paths);
+    item.excluded_paths.clone_from(&planned.excluded_paths);
+    Some(Plan { title: String::new(), requirements: Vec::new(), items: vec![item] })
+}

@@ -1,0 +1,208 @@
+//! What is found in a plan before it is built: it goes back to its planner while that helps, and then a person decides.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::scenes::{report, work_until};
+use super::world::{Todo, World, good, policy, press, result};
+use crate::domain::block::BlockCode;
+use crate::domain::gate::{Gate, GateKind};
+use crate::domain::guard::Guard;
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Command;
+use crate::domain::outgoing::{Act, ButtonAct};
+use crate::domain::plan_review::PlanReviewer;
+use crate::domain::policy::Policy;
+use crate::domain::request::RequestStatus;
+use crate::domain::role::Role;
+use crate::domain::routes::{Lane, Routes};
+use crate::domain::run::RunOutcome;
+use crate::engine::Answer;
+use crate::engine::lifecycle::steps;
+
+/// Every request is planned, and nobody but the rules reads the plan.
+fn standard() -> Policy {
+    let mut routes = Routes::clone(Routes::built_in());
+    routes.intents.values_mut().for_each(|lane| *lane = Lane::Standard);
+    Policy { routes: Arc::new(routes), ..policy() }
+}
+
+fn planner(world: &mut World) -> Todo {
+    work_until(world, |role, _| role == Role::Planner)
+}
+
+/// The planner's step ends with these criteria.
+fn plans(world: &mut World, criteria: &[&str], more: Value) {
+    let todo = planner(world);
+    let mut plan = good(Role::Planner, Some(steps::DRAFT));
+    plan.proposals.acceptance_criteria = Some(criteria.iter().map(ToString::to_string).collect());
+    let paths = more["allowed_paths"].as_array();
+    let paths = paths.map(|all| all.iter().filter_map(|it| it.as_str().map(str::to_owned)));
+    plan.proposals.allowed_paths = paths.map(Iterator::collect);
+    report(world, &todo, RunOutcome::Result(Arc::new(plan)));
+}
+
+/// The architect reads the plan and finds as much.
+fn reads(world: &mut World, findings: usize, outcome: &str) {
+    let todo = work_until(world, |_, step| step == Some(steps::GUIDANCE));
+    let found =
+        |at| json!({ "part": format!("C-{at}"), "problem": "too vague", "wanted": "a number" });
+    let found: Vec<Value> = (1..=findings).map(found).collect();
+    let transition = json!({
+        "outcome": outcome, "target_phase": "", "target_step": "", "reason": "it cannot work",
+        "reopen_category": if outcome == "reopen" { "scope" } else { "" }, "unresolved_items": [],
+        "finalize_phase": false,
+    });
+    let said = json!({ "workflow_transition": transition, "plan_findings": found });
+    report(world, &todo, RunOutcome::Result(Arc::new(result(Role::Architect, said))));
+}
+
+/// Who has the request.
+fn has_it(world: &World) -> Option<Role> {
+    world.state.envelopes.values().next().map(|it| it.target_role)
+}
+
+fn the_gate(world: &World) -> Gate {
+    Gate::clone(world.state.gates.values().next().expect("a gate"))
+}
+
+fn findings(world: &World, id: &RequestId) -> Vec<String> {
+    world.request(id).work.plan_review.findings.into_iter().map(|it| it.text).collect()
+}
+
+fn buttons(world: &World) -> Vec<ButtonAct> {
+    let card = world.state.outgoing.values().find_map(|it| {
+        let Act::Post { gate_id: Some(_), buttons, .. } = &it.act else { return None };
+        Some(buttons)
+    });
+    card.expect("a card").iter().map(|it| it.act).collect()
+}
+
+#[test]
+fn a_plan_that_nobody_could_see_through_is_mended_before_it_is_built() {
+    let mut world = World::new(standard());
+    let id = world.message("make it faster");
+    plans(&mut world, &["it works well", "for now the cache is a stub"], json!({}));
+    assert_eq!(has_it(&world), Some(Role::Planner));
+    assert_eq!(findings(&world, &id).len(), 2, "{:?}", findings(&world, &id));
+    assert!(world.said.contains(&"room.plan_back".to_owned()));
+    plans(&mut world, &["`bench` says less than 50 ms"], json!({}));
+    assert_eq!(has_it(&world), Some(Role::Developer));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    assert_eq!(world.request(&id).work.planned.expect("a plan").version.number, 2);
+}
+
+#[test]
+fn a_plan_that_planning_again_does_not_mend_is_a_persons_to_decide() {
+    let waiting = || {
+        let mut world = World::new(standard());
+        let id = world.message("make it faster");
+        for _ in 0..2 {
+            plans(&mut world, &["it works well"], json!({}));
+        }
+        let gate = the_gate(&world);
+        assert_eq!((gate.kind, has_it(&world)), (GateKind::Plan, None));
+        (world, id, gate)
+    };
+    let (mut world, id, gate) = waiting();
+    assert_eq!(buttons(&world), [ButtonAct::ApproveAnyway, ButtonAct::Guide, ButtonAct::Cancel]);
+    let bare = world.command(press(&gate, ButtonAct::Approve));
+    let Answer::Refused(said) = bare else { panic!("{bare:?}") };
+    assert_eq!(said.key, "gate.reason_needed");
+    let anyway = |reason: &str| Command::ApproveAnyway {
+        gate_id: gate.gate_id.clone(),
+        version: gate.version,
+        reason: reason.to_owned(),
+    };
+    assert!(matches!(world.command(anyway("  ")), Answer::Refused(_)));
+    world.command(anyway("we measure it by hand"));
+    let accepted = world.request(&id).work.plan_review.accepted.expect("it is kept");
+    assert_eq!(
+        (accepted.by.as_str(), accepted.reason.as_str()),
+        ("operator", "we measure it by hand")
+    );
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+
+    let (mut world, id, gate) = waiting();
+    let (gate_id, version) = (gate.gate_id, gate.version);
+    world.command(Command::AskBack { gate_id, version, question: "name a number".to_owned() });
+    assert_eq!(has_it(&world), Some(Role::Planner));
+    assert!(findings(&world, &id).is_empty(), "with a person's words it begins anew");
+    plans(&mut world, &["`bench` says less than 50 ms"], json!({}));
+    assert_eq!(has_it(&world), Some(Role::Developer));
+
+    let (mut world, id, _) = waiting();
+    world.command(Command::Cancel { request_id: id.clone() });
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    assert!(world.state.gates.is_empty());
+}
+
+#[test]
+fn the_architect_reads_the_plan_three_times_at_most_and_only_while_it_gets_better() {
+    for (rounds, outcome) in
+        [(vec![3, 2, 1], "advance"), (vec![2, 2], "advance"), (vec![0, 0], "reopen")]
+    {
+        let mut world = World::new(policy());
+        let id = world.message("do it");
+        let (last, before) = rounds.split_last().expect("some");
+        for found in before {
+            reads(&mut world, *found, outcome);
+            assert_eq!(has_it(&world), Some(Role::Planner), "{rounds:?}");
+        }
+        reads(&mut world, *last, outcome);
+        let gate = the_gate(&world);
+        assert_eq!((gate.kind, has_it(&world)), (GateKind::Plan, None), "{rounds:?}");
+        let review = world.request(&id).work.plan_review;
+        assert!(review.findings.iter().all(|it| it.by == PlanReviewer::Architect));
+        let reason = "good enough".to_owned();
+        let (gate_id, version) = (gate.gate_id, gate.version);
+        world.command(Command::ApproveAnyway { gate_id, version, reason });
+        assert_eq!(has_it(&world), Some(Role::Developer), "{rounds:?}");
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
+}
+
+#[test]
+fn what_a_person_wrote_is_not_the_planners_to_mend() {
+    let mut world = World::new(standard());
+    world.message("add a placeholder to the search field\n- (manual) it looks good");
+    plans(&mut world, &["the placeholder reads `Search`", "it works as expected"], json!({}));
+    assert_eq!(has_it(&world), Some(Role::Planner));
+    let told = world.state.requests.values().next().expect("one").work.plan_review.clone();
+    assert_eq!(told.findings.len(), 1, "{told:?}");
+    assert!(told.findings[0].text.contains("as expected"), "{told:?}");
+}
+
+#[test]
+fn a_change_beside_the_paths_of_its_plan_is_asked_about() {
+    let mut world = World::new(standard());
+    let id = world.message("do it");
+    plans(&mut world, &["`make` says ok"], json!({ "allowed_paths": ["../elsewhere/**"] }));
+    assert_eq!(has_it(&world), Some(Role::Planner), "it leaves the project");
+    plans(&mut world, &["`make` says ok"], json!({ "allowed_paths": ["src/**"] }));
+    world.finish_well();
+    let gate = the_gate(&world);
+    let found: Vec<_> = gate.findings.iter().map(|it| (it.guard, it.path.as_str())).collect();
+    assert_eq!(found, [(Guard::Scope, "a.py")]);
+    world.command(press(&gate, ButtonAct::Reject));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+}
+
+#[test]
+fn a_guided_step_that_is_tried_again_is_no_report_of_the_plan() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |_, step| step == Some(steps::GUIDANCE));
+    let mut stuck = result(Role::Architect, json!({}));
+    stuck.status = crate::domain::result::ResultStatus::Blocked;
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
+    assert_eq!(world.request(&id).blocked.expect("a reason").code, BlockCode::RoleBlocked);
+    world.command(Command::Retry { request_id: id.clone() });
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
