@@ -294,6 +294,7 @@ impl World {
                 result(Role::Planner, words)
             }
             Duty::ResearchPrepass => panic!("research is not configured"),
+            Duty::PlanReview => result(Role::Architect, json!({ "plan_findings": [] })),
             Duty::Sourcing => result(Role::Sourcer, json!({})),
             Duty::SourcerReview | Duty::OngoingReview | Duty::BlockedReview => {
                 result(Role::Planner, json!({}))

@@ -93,8 +93,8 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             say(teller.words("budget.spent", &values));
         }
         (GateKind::Plan, _) => {
-            if let Some(result) = &request.work.result {
-                say(&result.summary);
+            if let Some(plan) = &request.work.planned {
+                say(&plan.summary);
             }
             for criterion in contract::criteria(request, None) {
                 say(format_args!("  - {criterion}"));

@@ -215,6 +215,9 @@ pub struct GateTable {
     /// Building what was planned for a request.
     #[serde(default)]
     pub plan: PlanStances,
+    /// Building what was planned for a sprint; none where that goes by `plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sprint_plan: Option<Stance>,
     /// Any other commit.
     pub commit: Stance,
     /// A registered action.
@@ -278,6 +281,16 @@ impl GateTable {
         known.min_by_key(|stance| stance.strictness()).unwrap_or_else(|| self.plan.of(None))
     }
 
+    /// What is settled about the plan of a sprint. What is settled for requests of some intent says nothing of it.
+    #[must_use]
+    pub const fn of_sprint_plan(&self) -> Stance {
+        match (self.sprint_plan, &self.plan) {
+            (Some(stance), _) => stance,
+            (None, PlanStances::All(stance)) => *stance,
+            (None, PlanStances::ByIntent(_)) => Stance::Allow,
+        }
+    }
+
     /// What is settled about what a guard finds.
     #[must_use]
     pub const fn of_guard(&self, guard: Guard) -> Stance {
@@ -311,6 +324,7 @@ impl Default for GateTable {
             unjudged: Stance::Ask,
             prepare: Stance::Ask,
             plan: PlanStances::default(),
+            sprint_plan: None,
             commit: Stance::Allow,
             action: Stance::Allow,
             guarded: Vec::new(),

@@ -8,7 +8,7 @@ use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
 use crate::domain::gate::Stance;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
 use crate::domain::outgoing::LaneMenu;
@@ -16,6 +16,7 @@ use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource, Routes, WorkSize};
+use crate::domain::usage::Usage;
 use crate::domain::workflow::WorkflowState;
 
 /// The lane of work, by what the rules and the orchestrator take it for: where they differ the longer one, and where
@@ -167,6 +168,22 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
 /// where none was seen.
 pub(super) fn ahead(turn: &Turn<'_>, request: &Request) -> Value {
     let Some((lifecycle, state)) = turn.stands(&request.request_id) else { return json!(null) };
+    let turns = turns_ahead(&lifecycle, &state);
+    way_ahead(turns, request.work.usage, request.work.spent.turns)
+}
+
+/// The way ahead of a sprint: the turns for all its todos, and what they may cost by what planning did.
+pub(super) fn ahead_of_sprint(turn: &Turn<'_>, id: &SprintId) -> Value {
+    let Some(sprint) = turn.sprint(id) else { return json!(null) };
+    let (todos, had) = (sprint.work.todos.len(), sprint.planning.iterations.len());
+    let lifecycle = &turn.policy.lifecycle;
+    let state = WorkflowState::begin(lifecycle, lifecycle.begin_todo);
+    // The planner looks at each once more.
+    let turns = todos * (1 + turns_ahead(lifecycle, &state));
+    way_ahead(turns, turn.spending().of_sprint(id).used, u32::try_from(had).unwrap_or(u32::MAX))
+}
+
+fn turns_ahead(lifecycle: &Lifecycle, state: &WorkflowState) -> usize {
     let is_role = |step: &&Step| match step.kind {
         StepKind::Guidance | StepKind::Change | StepKind::Review | StepKind::Verdict => true,
         StepKind::Research
@@ -177,11 +194,13 @@ pub(super) fn ahead(turn: &Turn<'_>, request: &Request) -> Value {
     };
     let first = |step: &Step| lifecycle.step_of(step.kind).is_some_and(|it| it.name == step.name);
     let open =
-        |step: &Step| matches!(place_of(&lifecycle, &state, step.name, false), "current" | "ahead");
-    let steps = lifecycle.steps().filter(is_role).filter(|step| first(step) && open(step));
-    let turns = steps.count();
-    let (cost, had) = (request.work.usage.cost_usd, request.work.spent.turns);
-    let each = if had > 0 { cost / f64::from(had) } else { 0.0 };
+        |step: &Step| matches!(place_of(lifecycle, state, step.name, false), "current" | "ahead");
+    lifecycle.steps().filter(is_role).filter(|step| first(step) && open(step)).count()
+}
+
+/// `turns` that cost what `had` turns before them cost.
+fn way_ahead(turns: usize, used: Usage, had: u32) -> Value {
+    let each = if had > 0 { used.cost_usd / f64::from(had) } else { 0.0 };
     let ahead = each * f64::from(u32::try_from(turns).unwrap_or(u32::MAX));
     let cost = (ahead > 0.0).then(|| json!({ "usd": format!("{ahead:.2}") }));
     json!({ "turns": turns, "cost": cost })

@@ -18,6 +18,12 @@ pub(super) fn answer(task: &Task, duty: Duty, root: &Path, wrote: &mut dyn FnMut
     match duty {
         Duty::ResearchPrepass => research(task, wrote),
         Duty::Planning => plan::answer(task, root, wrote),
+        Duty::PlanReview => Draft::new(
+            task,
+            say(task, "Read the plan: no objection.", "계획을 읽었습니다. 이견이 없습니다."),
+        )
+        .with("plan_findings", json!([]))
+        .done(),
         Duty::OngoingReview => {
             Draft::new(task, say(task, "The plan still holds.", "계획은 그대로 유효합니다."))
                 .with("backlog_items", json!([]))

@@ -52,6 +52,7 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
         Some(
             DutyDetails::ResearchPrepass
             | DutyDetails::Planning { .. }
+            | DutyDetails::PlanReview
             | DutyDetails::OngoingReview
             | DutyDetails::ClosingReport { .. },
         )
@@ -103,6 +104,7 @@ pub(super) fn reopen_reason(request: &Request) -> &str {
 const fn wants_backlog(duty: Duty) -> bool {
     match duty {
         Duty::Planning
+        | Duty::PlanReview
         | Duty::OngoingReview
         | Duty::Sourcing
         | Duty::SourcerReview
@@ -183,7 +185,13 @@ pub(super) fn documents(
             own(&[("research.md", "the long version of the research")])
         }
         (
-            Some(Duty::ClosingReport | Duty::Sourcing | Duty::SourcerReview | Duty::BlockedReview),
+            Some(
+                Duty::PlanReview
+                | Duty::ClosingReport
+                | Duty::Sourcing
+                | Duty::SourcerReview
+                | Duty::BlockedReview,
+            ),
             _,
         )
         | (None, None) => return None,

@@ -80,7 +80,12 @@ fn subject(state: &State) -> Subject {
         active: state.scheduler.active_sprint_id.clone(),
         sprints: state.sprints.clone(),
         stamps,
-        planned: state.requests.values().filter(|it| it.work.planned.is_some()).cloned().collect(),
+        planned: state
+            .requests
+            .values()
+            .filter(|it| it.work.planned.is_some() && it.duty().is_none())
+            .cloned()
+            .collect(),
     }
 }
 

@@ -465,7 +465,9 @@ async fn agents_see_the_project_at_its_own_path_with_what_was_prepared_and_can_r
         "echo 'gitdir: /elsewhere' > .git",
     ];
     let judges = [check, "pwd", "echo mine > deps/lib", "echo mine > greet.sh", "cat greet.sh"];
-    let entries = json!([script("developer", &builds), script("qa", &judges)]);
+    // The developer writes a file of its own.
+    let plans = json!({"role": "planner", "do": "propose", "proposals": {"allowed_paths": null}});
+    let entries = json!([plans, script("developer", &builds), script("qa", &judges)]);
     let mut house =
         House::built(Plan { script: Some(entries.to_string()), ..house_plan("ask") }).await;
     house.commit_by_hand("deps.lock", "parser 1.0\n", "A dependency");

@@ -131,11 +131,11 @@ async fn an_item_that_leaves_its_paths_is_asked_about() {
     assert_eq!(code, 0, "{out}{err}");
     let gate = house.until("a gate", async |house| house.state()?.gates.into_values().next()).await;
     let (_, shown, _) = house.teams(&["approve", gate.request_id.as_str()]).await;
-    assert!(shown.contains("Outside the paths of its item: `greet.sh`"), "{shown}");
+    assert!(shown.contains("Outside the paths of its plan: `greet.sh`"), "{shown}");
     let sprint = house.state().unwrap().scheduler.active_sprint_id.clone().unwrap();
     for (id, words) in [
         ("EPIC-001", "Greet in the morning: "),
-        ("EPIC-001", "Outside the paths of its item: `greet.sh`"),
+        ("EPIC-001", "Outside the paths of its plan: `greet.sh`"),
         (
             "EPIC-002",
             "Greet in the evening begins when this is on the branch: Greet in the morning (in work)",
@@ -208,6 +208,51 @@ async fn a_plan_waits_for_a_person_whose_no_takes_a_word_that_the_planner_reads(
     let digest = next.artifact.get(..12).unwrap();
     assert!(plan.contains("Version 1 ") && plan.contains(digest), "{plan}");
     assert!(plan.contains("- C-1 (QA): ") && !plan.contains("Earlier versions"), "{plan}");
+    house.start();
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_plan_that_nobody_could_see_through_is_planned_again_and_then_approved_with_a_reason() {
+    let script = json!([{"role": "planner", "do": "propose", "proposals": {
+        "acceptance_criteria": ["it works well"], "allowed_paths": ["greet.sh"],
+    }}]);
+    let mut house = House::open(Plan::script(&script.to_string())).await;
+    let asked = house.ask(EDIT).await;
+    let back = words(&house.reads(&asked, "The plan goes back to the planner").await);
+    assert!(back.contains("\"works well\""), "{back}");
+    let card = words(&house.reads(&asked, "May this plan be built?").await);
+    assert!(
+        card.contains("Something in it does not hold") && card.contains("`greet.sh`"),
+        "{card}"
+    );
+    let request = house.requests().remove(0);
+    let id = request.request_id.to_string();
+    // The planner was told what was found, and how it is approved is said in the terminal.
+    let (_, runs, _) = house.teams(&["prompt", "show", &id]).await;
+    let last = runs.lines().find(|line| line.contains("step=planner_finalize")).unwrap();
+    let (_, told, _) = house.teams(&["prompt", "show", last.split(' ').next().unwrap()]).await;
+    assert!(told.contains("What was found in the plan") && told.contains("works well"), "{told}");
+    let (_, shown, _) = house.teams(&["approve", &id]).await;
+    assert!(shown.contains("--anyway \"why\"") && shown.contains("works well"), "{shown}");
+    let gate = house.state().unwrap().gates.into_values().next().unwrap();
+    let content = gate.artifact.get(..10).unwrap();
+    let (code, _, err) = house.teams(&["approve", &id, "--content", content]).await;
+    assert!(code == 1 && err.contains("Say why it is to be built all the same"), "{err}");
+
+    house.press(&house.owner, &asked, "May this plan be built?", "Approve anyway").await;
+    let form = crate::team_verify::form(&house).await;
+    let filled = json!({
+        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
+        "values": {"question": "I look at it myself"},
+    });
+    house.owner.ok("POST", "/_local/modal", filled).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.stop().await;
+    let path = house.root().join(format!("shared_workspace/requests/{id}/plan.md"));
+    let plan = std::fs::read_to_string(path).unwrap();
+    assert!(plan.contains("I look at it myself") && plan.contains("- greet.sh"), "{plan}");
     house.start();
     house.close().await;
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use serde_json::json;
 use teams::domain::backlog::{BacklogItem, BacklogStatus};
 use teams::domain::config::CheckNetwork;
 use teams::domain::language::Language;
@@ -477,5 +478,38 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
     .await;
     assert_eq!(delivered(&next), 1, "{:?}", next.work.todos);
     assert_eq!(house.on_branch("DOC.md"), "It greets.\n");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_plan_of_a_sprint_is_read_by_the_architect_and_waits_for_a_person() {
+    let remark = json!({"part": "R-1", "problem": "no item measures it", "wanted": "a check"});
+    let script = json!([{"role": "architect", "duty": "plan_review", "do": "propose",
+        "proposals": {"plan_findings": [remark]}}]);
+    let more = "gates: {sprint_plan: ask}\n".to_owned();
+    let house = short(Plan { script: Some(script.to_string()), more, ..Plan::default() }).await;
+    start(&house).await;
+    house.reads("report", "R-1: no item measures it").await;
+    let gate = house.until("a gate", async |house| house.state()?.gates.into_values().next()).await;
+    let card = words(&house.reads("report", "May this plan be built?").await);
+    assert!(card.contains("The way ahead:") && card.contains("C-1"), "{card}");
+    let waits = sprint(&house).unwrap();
+    assert_eq!(waits.step.unwrap().as_str(), "plan_review");
+    assert!(waits.work.todos.iter().all(|todo| todo.status == TodoStatus::Queued));
+    let (_, why, _) = house.teams(&["why", waits.sprint_id.as_str()]).await;
+    assert!(why.contains("may its plan be built?"), "{why}");
+    let request = gate.request_id.to_string();
+    let content = gate.artifact.get(..10).unwrap();
+    // It was planned once more, and nothing was better.
+    assert!(card.contains("Something in it does not hold"), "{card}");
+    let anyway = ["approve", &request, "--content", content, "--anyway", "we measure it by hand"];
+    let (code, out, err) = house.teams(&anyway).await;
+    assert_eq!(code, 0, "{out}{err}");
+    let ended =
+        sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
+    assert_eq!(ended.status, SprintStatus::Completed);
+    assert!(delivered(&ended) > 0);
+    let kept = ended.planning.review.accepted.unwrap();
+    assert_eq!(kept.reason, "we measure it by hand");
     house.close().await;
 }

@@ -14,7 +14,7 @@ fn asked() -> String {
     )
 }
 
-async fn form(house: &House) -> Value {
+pub(crate) async fn form(house: &House) -> Value {
     house
         .until("the form", async |house: &House| {
             house.told("owner").into_iter().find(|it| it["t"] == "DIALOG").map(|it| it["d"].clone())

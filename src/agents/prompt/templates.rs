@@ -62,6 +62,7 @@ embedded!(
     "steps/backlog_definition.md",
     "steps/backlog_prioritization.md",
     "steps/todo_finalization.md",
+    "steps/plan_review.md",
     "steps/ongoing_review.md",
     "steps/closing_report.md",
     "steps/sourcing.md",

@@ -540,6 +540,8 @@ pub struct Gates {
     pub prepare: Option<Stance>,
     /// Building what was planned for a request: one word, or one for each intent.
     pub plan: Option<PlanStances>,
+    /// Building what was planned for a sprint; where it is not said, `plan` counts, if that is one word.
+    pub sprint_plan: Option<Stance>,
     /// Any other commit.
     pub commit: Option<Stance>,
     /// A registered action.
@@ -571,6 +573,7 @@ impl Gates {
             unjudged: self.unjudged.unwrap_or(usual.unjudged),
             prepare: self.prepare.unwrap_or(usual.prepare),
             plan: self.plan.clone().unwrap_or(usual.plan),
+            sprint_plan: self.sprint_plan,
             commit: self.commit.unwrap_or(usual.commit),
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),

@@ -104,7 +104,7 @@ impl StepKind {
                 ),
             ) => &[Role::Planner],
             Self::Advice => &[Role::Designer, Role::Architect],
-            Self::Guidance => &[Role::Architect],
+            Self::Guidance | Self::Sprint(SprintStep::Duty(Duty::PlanReview)) => &[Role::Architect],
             Self::Change => &[Role::Developer, Role::ConflictResolver],
             Self::Review => &[Role::Architect, Role::Designer],
             Self::Verdict => &[Role::Qa],
@@ -162,7 +162,9 @@ impl StepKind {
             Self::Review => (&[O::Pass, O::Revise, O::NoChange], &[O::Red]),
             Self::Verdict => (&[O::Pass, O::Red, O::NoChange], &[]),
             Self::Land => (&[O::Red, O::Conflict, O::NoChange], &[]),
-            Self::Sprint(SprintStep::Planning(_)) => (&[O::Done, O::Again], &[]),
+            Self::Sprint(SprintStep::Planning(_) | SprintStep::Duty(Duty::PlanReview)) => {
+                (&[O::Done, O::Again], &[])
+            }
             Self::Sprint(SprintStep::Work) => (&[O::Done, O::Review], &[]),
             Self::Sprint(
                 SprintStep::Archive | SprintStep::Duty(Duty::SourcerReview | Duty::BlockedReview),

@@ -30,6 +30,8 @@ pub enum DutyDetails {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reopen_of_request_id: Option<RequestId>,
     },
+    /// A look at the plan, by the architect or by a person.
+    PlanReview,
     /// A look at the running sprint.
     OngoingReview,
     /// The closing words of a sprint.
@@ -72,6 +74,7 @@ impl DutyDetails {
         match self {
             Self::ResearchPrepass => Duty::ResearchPrepass,
             Self::Planning { .. } => Duty::Planning,
+            Self::PlanReview => Duty::PlanReview,
             Self::OngoingReview => Duty::OngoingReview,
             Self::ClosingReport { .. } => Duty::ClosingReport,
             Self::Sourcing { .. } => Duty::Sourcing,
@@ -86,6 +89,7 @@ impl DutyDetails {
         StepKind::Sprint(match self {
             Self::Planning { initial_phase_step, .. } => SprintStep::Planning(*initial_phase_step),
             Self::ResearchPrepass
+            | Self::PlanReview
             | Self::OngoingReview
             | Self::ClosingReport { .. }
             | Self::Sourcing { .. }
@@ -100,6 +104,7 @@ impl DutyDetails {
         match self {
             Self::Planning { initial_phase_step, .. } => Some(*initial_phase_step),
             Self::ResearchPrepass
+            | Self::PlanReview
             | Self::OngoingReview
             | Self::ClosingReport { .. }
             | Self::Sourcing { .. }
@@ -115,6 +120,7 @@ impl DutyDetails {
             Self::Sourcing { findings } | Self::SourcerReview { findings, .. } => findings,
             Self::ResearchPrepass
             | Self::Planning { .. }
+            | Self::PlanReview
             | Self::OngoingReview
             | Self::ClosingReport { .. }
             | Self::BlockedReview { .. } => &[],

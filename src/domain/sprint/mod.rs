@@ -143,6 +143,7 @@ impl Sprint {
             | SprintStep::Duty(
                 Duty::ResearchPrepass
                 | Duty::Planning
+                | Duty::PlanReview
                 | Duty::Sourcing
                 | Duty::SourcerReview
                 | Duty::BlockedReview,

@@ -8,6 +8,7 @@ use super::planning::{PlanningIteration, PlanningStep, ResearchPrepass};
 use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::CounterName;
+use crate::domain::plan_review::PlanReview;
 use crate::domain::time::Timestamp;
 
 /// The planning of a sprint: research, the steps, and what was not enough.
@@ -38,6 +39,9 @@ pub struct SprintPlanning {
     /// What research found before planning.
     #[serde(rename = "research_prepass")]
     pub research: Option<ResearchPrepass>,
+    /// What was found in the plan before anything of it was built.
+    #[serde(rename = "plan_review", skip_serializing_if = "PlanReview::is_blank")]
+    pub review: PlanReview,
     /// What each planning request came to, one entry a request and phase.
     #[serde(rename = "planning_iterations")]
     pub iterations: Vec<PlanningIteration>,

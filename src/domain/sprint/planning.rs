@@ -121,6 +121,8 @@ words! {
         ResearchPrepass = "research_prepass",
         /// One of the planning steps ([`PlanningStep`] says which).
         Planning = "planning",
+        /// A look at the plan, by the architect or by a person.
+        PlanReview = "plan_review",
         /// A look at the running sprint.
         OngoingReview = "ongoing_review",
         /// The closing words of a sprint.

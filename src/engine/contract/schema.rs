@@ -33,24 +33,29 @@ fn asked(
         (Role::Planner, Some(Duty::OngoingReview | Duty::SourcerReview | Duty::BlockedReview)) => {
             (ITEMS, &[])
         }
-        (Role::Planner, Some(Duty::ResearchPrepass | Duty::Sourcing) | None) if workflow => (
-            &["workflow_transition", "backlog_items", "required_inputs"],
-            &[
-                "planning_note",
-                "root_cause_contract",
-                "todo_brief",
-                "acceptance_criteria",
-                "allowed_paths",
-                "excluded_paths",
-                "questions",
-                "suggested_next_step",
-            ],
-        ),
-        (Role::Planner, Some(Duty::ResearchPrepass | Duty::Sourcing) | None) => {
+        (Role::Planner, Some(Duty::ResearchPrepass | Duty::PlanReview | Duty::Sourcing) | None)
+            if workflow =>
+        {
+            (
+                &["workflow_transition", "backlog_items", "required_inputs"],
+                &[
+                    "planning_note",
+                    "root_cause_contract",
+                    "todo_brief",
+                    "acceptance_criteria",
+                    "allowed_paths",
+                    "excluded_paths",
+                    "questions",
+                    "suggested_next_step",
+                ],
+            )
+        }
+        (Role::Planner, Some(Duty::ResearchPrepass | Duty::PlanReview | Duty::Sourcing) | None) => {
             (ITEMS, &["planning_note", "root_cause_contract", "todo_brief", "suggested_next_step"])
         }
         (Role::Designer, _) if workflow => (&["workflow_transition"], &["design_feedback"]),
         (Role::Designer, _) => (&[], &["design_feedback"]),
+        (Role::Architect, Some(Duty::PlanReview)) => (&["plan_findings"], &[]),
         (Role::Architect, _) if workflow => (
             &["workflow_transition", "code_review"],
             &["plan_findings", "implementation_guidance", "suggested_next_step"],

@@ -61,7 +61,10 @@ pub(in crate::engine) fn open(
     let Some(request) = turn.request(id) else { return };
     let (key, mut values) = card(turn.policy, request, &gate, expires_at);
     if kind == GateKind::Plan {
-        values["ahead"] = lanes::ahead(turn, request);
+        values["ahead"] = match &request.sprint_id {
+            None => lanes::ahead(turn, request),
+            Some(sprint) => lanes::ahead_of_sprint(turn, sprint),
+        };
     }
     let against = kind == GateKind::Plan && request.work.plan_review.is_open();
     turn.save(gate);
@@ -69,7 +72,11 @@ pub(in crate::engine) fn open(
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
     if against {
-        let drop = Button { act: ButtonAct::Cancel, subject: id.to_string(), version: 0 };
+        // A sprint is not withdrawn: with its plan turned down it stops, and can be begun again.
+        let drop = match duty {
+            None => Button { act: ButtonAct::Cancel, subject: id.to_string(), version: 0 },
+            Some(_) => button(ButtonAct::Reject),
+        };
         buttons = vec![button(ButtonAct::ApproveAnyway), button(ButtonAct::Guide), drop];
     } else if may_be_asked_about(kind) {
         buttons.push(button(ButtonAct::Question));
@@ -152,11 +159,10 @@ fn card(
             "gate.action"
         }
         (GateKind::Plan, _) => {
-            let summary = request.work.result.as_ref().map(|it| say::whole(&it.summary));
-            values["summary"] = json!(summary);
+            let planned = request.work.planned.as_ref();
+            values["summary"] = json!(planned.map(|it| say::whole(&it.summary)));
             values["criteria"] = json!(contract::criteria(request, None));
             values["decisions"] = json!(say::decisions(request));
-            let planned = request.work.planned.as_ref();
             values["paths"] = json!(planned.map(|it| &it.allowed_paths));
             values["plan_findings"] = json!(request.work.plan_review.findings);
             "gate.plan"

@@ -116,22 +116,24 @@ fn findings(
         all.push(GuardFinding { guard, path: path.to_owned(), detail });
     };
     let paths: Vec<&str> = candidate.paths.iter().map(|changed| changed.path.as_str()).collect();
+    let text = RequestText::of(request, item);
     let scope = match item {
         Some(item) => Some(Scope::of(item)),
         None => request.work.planned.as_ref().map(Scope::of_plan),
     };
+    // What a person named is within what was asked for, whatever the planner of the request wrote down.
+    let is_asked_for = |path: &str| item.is_none() && text.names_file(path);
     for path in &paths {
         if is_machinery(table, path) {
             add(Guard::Machinery, path, String::new());
         }
-        if scope.as_ref().is_some_and(|scope| !scope.allows(path)) {
+        if scope.as_ref().is_some_and(|scope| !scope.allows(path)) && !is_asked_for(path) {
             add(Guard::Scope, path, String::new());
         }
         if is_lock_alone(path, &paths) {
             add(Guard::LockFile, path, String::new());
         }
     }
-    let text = RequestText::of(request, item);
     let gone = candidate.marks.iter().filter(|mark| mark.what == ContentFact::Gone);
     let gone: Vec<&str> = gone.map(|mark| mark.path.as_str()).collect();
     for mark in &candidate.marks {

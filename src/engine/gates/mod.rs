@@ -7,12 +7,14 @@ use serde_json::json;
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::turn::Turn;
-use super::{actions, say};
+use super::{actions, ending, say};
 use crate::domain::actor::Actor;
 use crate::domain::gate::{Decider, Gate, GateKind, GateState};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::outgoing::{Content, Priority, Voice};
-use crate::domain::request::{ActionAtGate, EventKind, Followup, Request, SelectionSource};
+use crate::domain::request::{
+    ActionAtGate, EventKind, Followup, Request, RequestStatus, SelectionSource,
+};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::progress;
@@ -194,7 +196,11 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate, (by, reason): (&st
         GateKind::Prepare => preparation::granted(turn, id),
         GateKind::Plan => {
             plan::accept(turn, id, by, reason);
-            progress::begin_current(turn, id);
+            if turn.request(id).is_some_and(|it| it.duty().is_some()) {
+                ending::end(turn, id, RequestStatus::Completed, "sprint.duty", json!({}));
+            } else {
+                progress::begin_current(turn, id);
+            }
         }
         GateKind::Action => {
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());
@@ -231,7 +237,12 @@ fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
     let Some(request) = turn.edit(id) else { return };
     let question = Followup { at_gate: true, ..Followup::command(by, question, now) };
     request.params.followups.push(question);
-    progress::resume(turn, id, SelectionSource::GateQuestion);
+    if request.duty().is_some() {
+        // It goes on from there.
+        ending::end(turn, id, RequestStatus::Completed, "sprint.duty", json!({}));
+    } else {
+        progress::resume(turn, id, SelectionSource::GateQuestion);
+    }
 }
 
 /// The next instant at which a gate closes by itself.

@@ -365,7 +365,7 @@ const VAGUE: &[&str] = &[
 
 /// The first of the phrases that stands in the text: whole words in English, and any place in Korean, whose words take
 /// endings.
-pub(super) fn phrase_in<'p>(text: &str, phrases: &[&'p str]) -> Option<&'p str> {
+pub(in crate::engine) fn phrase_in<'p>(text: &str, phrases: &[&'p str]) -> Option<&'p str> {
     let text = text.to_lowercase();
     phrases.iter().copied().find(|phrase| {
         text.match_indices(phrase).any(|(at, found)| {

@@ -12,7 +12,7 @@ use crate::domain::plan::{Plan, PlanItem, PlanPart};
 use crate::domain::plan_review::{PlanFinding, PlanReviewer};
 use crate::domain::request::{EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
-use crate::domain::result::PlanRemark;
+use crate::domain::result::{PlanRemark, RoleResult};
 use crate::engine::say;
 use crate::engine::turn::Turn;
 
@@ -39,8 +39,7 @@ pub(in crate::engine) fn by_architect(
 ) -> bool {
     let Some(request) = turn.request(id) else { return false };
     let result = request.work.result.as_ref();
-    let remarks = result.and_then(|it| it.proposals.plan_findings.as_deref()).unwrap_or_default();
-    let mut found: Vec<PlanFinding> = remarks.iter().map(finding).collect();
+    let mut found = result.map(|it| remarks(it)).unwrap_or_default();
     if let Some(result) = result.filter(|_| is_sent_back && found.is_empty()) {
         let reason = result.proposals.transition().reason;
         let text = if reason.trim().is_empty() { &result.summary } else { &reason };
@@ -48,6 +47,18 @@ pub(in crate::engine) fn by_architect(
         found.push(PlanFinding { by: PlanReviewer::Architect, text, advice: String::new() });
     }
     take(turn, id, PlanReviewer::Architect, found)
+}
+
+/// What the architect found.
+pub(in crate::engine) fn remarks(result: &RoleResult) -> Vec<PlanFinding> {
+    let said = result.proposals.plan_findings.as_deref().unwrap_or_default();
+    kept(said.iter().map(finding).collect())
+}
+
+/// As much of what was found as is kept.
+pub(in crate::engine) fn kept(mut found: Vec<PlanFinding>) -> Vec<PlanFinding> {
+    found.truncate(MOST_FINDINGS);
+    found
 }
 
 fn finding(remark: &PlanRemark) -> PlanFinding {
@@ -60,13 +71,7 @@ fn finding(remark: &PlanRemark) -> PlanFinding {
     }
 }
 
-fn take(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    by: PlanReviewer,
-    mut found: Vec<PlanFinding>,
-) -> bool {
-    found.truncate(MOST_FINDINGS);
+fn take(turn: &mut Turn<'_>, id: &RequestId, by: PlanReviewer, found: Vec<PlanFinding>) -> bool {
     let told = json!({ "by": by, "findings": found });
     let number = found.len();
     let Some(request) = turn.edit(id) else { return false };
@@ -118,7 +123,7 @@ fn of_request(request: &Request) -> Vec<PlanFinding> {
         }
     };
     let problems = check::check(&plan, &BTreeSet::new()).into_iter().filter(counts);
-    problems.map(by_rule).collect()
+    kept(problems.map(by_rule).collect())
 }
 
 pub(in crate::engine) fn by_rule(problem: PlanProblem) -> PlanFinding {

@@ -1,6 +1,6 @@
 //! Does what is next of a sprint, or begins one.
 
-use super::{closing, initial, position, queue, running, schedule};
+use super::{closing, initial, plan_review, position, queue, running, schedule};
 use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{SprintStep, Step};
 use crate::domain::sprint::Duty;
@@ -67,6 +67,8 @@ fn work_step(turn: &mut Turn<'_>, id: &SprintId, step: &Step, kind: SprintStep) 
             // The planner looks while the work goes on; what it changes counts for what has not begun.
             running::begin_todos(turn, id);
         }
+        SprintStep::Duty(Duty::PlanReview) if waits => plan_review::keep_current(turn, id, step),
+        SprintStep::Duty(Duty::PlanReview) => plan_review::begin(turn, id, step),
         SprintStep::Planning(_) | SprintStep::Duty(_) if waits => {}
         SprintStep::Planning(part) => initial::plan(turn, id, step, part),
         SprintStep::Duty(Duty::ResearchPrepass) => initial::research(turn, id, step),

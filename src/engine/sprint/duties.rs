@@ -23,7 +23,7 @@ pub(super) struct DutyRequest<'a> {
 
 /// Makes the request and hands it to its role. The sprint waits for it.
 pub(super) fn ask(turn: &mut Turn<'_>, ask: DutyRequest<'_>) -> RequestId {
-    let id = create(turn, &ask);
+    let id = create(turn, ask.duty, ask.sprint, ask.scope.clone());
     handoff::delegate(turn, &id, ask.step.role, None, &ask.scope, None);
     if let Some(sprint) = ask.sprint.and_then(|sprint| turn.edit_sprint(sprint)) {
         sprint.planning_request_id = Some(id.clone());
@@ -31,18 +31,26 @@ pub(super) fn ask(turn: &mut Turn<'_>, ask: DutyRequest<'_>) -> RequestId {
     id
 }
 
-fn create(turn: &mut Turn<'_>, ask: &DutyRequest<'_>) -> RequestId {
+/// Makes the request; nobody has it yet.
+pub(super) fn create(
+    turn: &mut Turn<'_>,
+    details: DutyDetails,
+    sprint: Option<&SprintId>,
+    scope: String,
+) -> RequestId {
     let id = turn.ids.request(&turn.today());
-    let language = ask.sprint.and_then(|id| turn.sprint(id)).map(|sprint| sprint.language);
-    let duty = ask.duty.duty();
+    let language = sprint.and_then(|id| turn.sprint(id)).map(|sprint| sprint.language);
+    let duty = details.duty();
     let kind = match duty {
-        Duty::ResearchPrepass | Duty::Planning | Duty::OngoingReview => "sprint_internal",
+        Duty::ResearchPrepass | Duty::Planning | Duty::PlanReview | Duty::OngoingReview => {
+            "sprint_internal"
+        }
         Duty::ClosingReport => "sprint_closeout_report",
         Duty::Sourcing | Duty::SourcerReview => "sourcer_review",
         Duty::BlockedReview => "blocked_backlog_review",
     };
     let sprint_phase = match duty {
-        Duty::ResearchPrepass | Duty::Planning => Some("initial"),
+        Duty::ResearchPrepass | Duty::Planning | Duty::PlanReview => Some("initial"),
         Duty::OngoingReview => Some("ongoing_review"),
         Duty::ClosingReport | Duty::Sourcing | Duty::SourcerReview | Duty::BlockedReview => None,
     };
@@ -50,15 +58,15 @@ fn create(turn: &mut Turn<'_>, ask: &DutyRequest<'_>) -> RequestId {
     let request = Request {
         request_id: id.clone(),
         intent: "plan".to_owned(),
-        scope: ask.scope.clone(),
-        body: ask.scope.clone(),
+        body: scope.clone(),
+        scope,
         params: Params {
             kind: Some(kind.to_owned()),
-            duty: Some(ask.duty.clone()),
+            duty: Some(details),
             sprint_phase: sprint_phase.map(str::to_owned),
             ..Params::default()
         },
-        sprint_id: ask.sprint.cloned(),
+        sprint_id: sprint.cloned(),
         created_at: now,
         updated_at: now,
         conversation: RequestConversation {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
-use super::{backlog, closing, initial, queue, running, say, sourcing};
+use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::SprintId;
@@ -55,6 +55,7 @@ fn follow_duty(turn: &mut Turn<'_>, request: &Request, duty: Duty) {
     match duty {
         Duty::ResearchPrepass => initial::researched(turn, request),
         Duty::Planning => initial::planned(turn, request),
+        Duty::PlanReview => plan_review::reviewed(turn, request),
         Duty::OngoingReview => running::reviewed(turn, request),
         Duty::ClosingReport => closing::worded(turn, request),
         Duty::Sourcing => sourcing::sourced(turn, request),

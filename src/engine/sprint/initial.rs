@@ -85,6 +85,11 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId, step: &Step, part: Planni
     let counter = step.on(StepOutcome::Again).and_then(|edge| edge.charge);
     let used = &sprint.planning.reopen_counts;
     let count = counter.and_then(|name| used.get(&name)).copied().unwrap_or(0);
+    // The last step gets back what is found in the plan as a whole.
+    let from_review = part == PlanningStep::TodoFinalization
+        && sprint.planning.last_reopened == Some(part)
+        && sprint.planning.last_reopen_request_id.is_none();
+    let count = if from_review { count + sprint.planning.review.sent_back.max(1) } else { count };
     let reason = sprint.planning.last_reopen_reason.clone();
     let earlier = sprint.planning.last_reopen_request_id.clone();
     let scope = format!("{part} ({number}/{of}): {}", sprint.milestone_title);
@@ -240,7 +245,7 @@ fn reopen(
 }
 
 /// The plan stands: work begins.
-fn ready(turn: &mut Turn<'_>, id: &SprintId) {
+pub(super) fn ready(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.planning.ready_at = Some(now);

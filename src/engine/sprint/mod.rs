@@ -21,6 +21,7 @@ mod effects;
 mod follow;
 mod initial;
 mod invariant;
+mod plan_review;
 mod position;
 mod queue;
 mod research;

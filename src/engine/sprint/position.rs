@@ -6,6 +6,7 @@ use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{
     Condition, CounterName, Lifecycle, SprintStep, Step, StepKind, StepOutcome, Subject,
 };
+use crate::domain::plan_review::PlanReview;
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{CloseoutStatus, Duty, PlanningStep, Sprint, SprintStatus};
 use crate::engine::lifecycle::{follow_sprint, place_sprint};
@@ -123,8 +124,16 @@ pub(super) fn stop(turn: &mut Turn<'_>, id: &SprintId) {
 pub(super) fn resume(turn: &mut Turn<'_>, id: &SprintId) {
     let Some((step, _)) = step(turn, id) else { return };
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.planning.reopen_counts.clear();
         sprint.place(&step);
+    }
+    renew(turn, id);
+}
+
+/// Somebody lets it go on: nothing is charged, and what was found in its plan was found in another one.
+pub(super) fn renew(turn: &mut Turn<'_>, id: &SprintId) {
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning.reopen_counts.clear();
+        sprint.planning.review = PlanReview::default();
     }
 }
 

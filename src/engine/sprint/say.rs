@@ -258,8 +258,12 @@ pub(super) fn wrap_up(turn: &mut Turn<'_>, id: &SprintId, how: WrapUp, by: &str)
 pub(super) fn blocked(turn: &mut Turn<'_>, id: &SprintId, step: PlanningStep, problems: &[String]) {
     let problems: Vec<String> = problems.iter().map(|it| say::cut(it, 300)).take(4).collect();
     let values = json!({ "sprint_id": id.as_str(), "step": step, "problems": problems });
+    error(turn, id, "sprint.blocked", values);
+}
+
+/// Something about it needs people.
+pub(super) fn error(turn: &mut Turn<'_>, id: &SprintId, key: &str, values: Value) {
     let channel = NamedChannel::Report;
-    let key = "sprint.blocked";
     post(turn, Some(id), channel, Voice::Team, Priority::Error, key, values, Vec::new());
 }
 

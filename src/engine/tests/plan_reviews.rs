@@ -6,18 +6,20 @@ use serde_json::{Value, json};
 
 use super::scenes::{report, work_until};
 use super::world::{Todo, World, good, policy, press, result};
+use crate::domain::backlog::BacklogSource;
 use crate::domain::block::BlockCode;
-use crate::domain::gate::{Gate, GateKind};
+use crate::domain::gate::{Gate, GateKind, Stance};
 use crate::domain::guard::Guard;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::{Act, ButtonAct};
 use crate::domain::plan_review::PlanReviewer;
-use crate::domain::policy::Policy;
+use crate::domain::policy::{GateTable, Policy};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::RunOutcome;
+use crate::domain::sprint::{Kickoff, Sprint, SprintStatus, TodoStatus};
 use crate::engine::Answer;
 use crate::engine::lifecycle::steps;
 
@@ -205,4 +207,121 @@ fn a_guided_step_that_is_tried_again_is_no_report_of_the_plan() {
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+/// A sprint whose plan has just been read by the architect, who found as much each time.
+fn read_sprint(world: &mut World, findings: &[usize]) {
+    let kickoff = Kickoff {
+        milestone: "Faster search".to_owned(),
+        requirements: vec!["It takes 50 ms".to_owned()],
+        ..Kickoff::default()
+    };
+    world.command(Command::SprintStart { kickoff: Box::new(kickoff) });
+    for number in findings {
+        let todo = work_until(world, |role, _| role == Role::Architect);
+        let found = json!({ "part": "R-1", "problem": "nobody measures it", "wanted": "a bench" });
+        let said = json!({ "plan_findings": vec![found; *number] });
+        report(world, &todo, RunOutcome::Result(Arc::new(result(Role::Architect, said))));
+    }
+}
+
+fn the_sprint(world: &World) -> Sprint {
+    Sprint::clone(world.state.sprints.values().next().expect("a sprint"))
+}
+
+fn step(world: &World) -> String {
+    the_sprint(world).step.expect("a step").to_string()
+}
+
+#[test]
+fn the_plan_of_a_sprint_is_read_before_its_todos_begin_and_goes_back_while_it_gets_better() {
+    let mut world = World::new(policy());
+    read_sprint(&mut world, &[2]);
+    assert_eq!((step(&world).as_str(), has_it(&world)), ("todo_finalization", Some(Role::Planner)));
+    let told = the_sprint(&world).planning.last_reopen_reason;
+    assert!(told.contains("R-1: nobody measures it (a bench)"), "{told}");
+    world.finish_well();
+    let ended = the_sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Completed);
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert!(ended.planning.review.findings.is_empty());
+}
+
+#[test]
+fn what_is_left_in_the_plan_of_a_sprint_is_a_persons_to_decide() {
+    for (decide, status, goes_on) in [
+        ("anyway", SprintStatus::Completed, true),
+        ("guide", SprintStatus::Completed, true),
+        ("reject", SprintStatus::Blocked, false),
+        ("late", SprintStatus::Blocked, false),
+    ] {
+        let mut world = World::new(policy());
+        read_sprint(&mut world, &[1, 1]);
+        let gate = the_gate(&world);
+        let (gate_id, version) = (gate.gate_id.clone(), gate.version);
+        assert_eq!((gate.kind, has_it(&world)), (GateKind::Plan, None));
+        let acts = [ButtonAct::ApproveAnyway, ButtonAct::Guide, ButtonAct::Reject];
+        assert_eq!(buttons(&world), acts);
+        match decide {
+            "anyway" => {
+                let reason = "it is measured elsewhere".to_owned();
+                world.command(Command::ApproveAnyway { gate_id, version, reason });
+                let accepted = the_sprint(&world).planning.review.accepted.expect("it is kept");
+                assert_eq!(accepted.reason, "it is measured elsewhere");
+            }
+            "guide" => {
+                let question = "leave the cache out".to_owned();
+                world.command(Command::AskBack { gate_id, version, question });
+                assert_eq!(the_sprint(&world).planning.last_reopen_reason, "leave the cache out");
+                assert_eq!(has_it(&world), Some(Role::Planner));
+            }
+            "reject" => drop(world.command(press(&gate, ButtonAct::Reject))),
+            // Nobody decides, which means no.
+            _ => {
+                while !the_sprint(&world).status.is_terminal() {
+                    assert!(world.wait_until_due());
+                    world.finish_well();
+                }
+            }
+        }
+        world.finish_well();
+        let ended = the_sprint(&world);
+        assert_eq!(ended.status, status, "{decide}");
+        assert_eq!(world.landed() > 0, goes_on, "{decide}");
+        assert!(world.state.gates.is_empty(), "{decide}");
+    }
+}
+
+#[test]
+fn the_plan_of_a_sprint_that_changes_while_it_is_asked_about_is_read_anew() {
+    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..policy() });
+    read_sprint(&mut world, &[0]);
+    let gate = the_gate(&world);
+    assert_eq!(buttons(&world), [ButtonAct::Approve, ButtonAct::Reject, ButtonAct::Question]);
+    let item = world.state.backlog.values().next().expect("an item").backlog_id.clone();
+    let payload = json!([{ "backlog_id": item, "scope": "do something else" }]);
+    world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    assert_eq!(has_it(&world), Some(Role::Architect));
+    let stale = world.command(press(&gate, ButtonAct::Approve));
+    assert!(matches!(stale, Answer::Refused(_)), "{stale:?}");
+    while world.state.gates.is_empty() {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    world.command(press(&the_gate(&world), ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(the_sprint(&world).status, SprintStatus::Completed);
+}
+
+#[test]
+fn a_sprint_that_is_stopped_does_not_wait_for_its_plan() {
+    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..policy() });
+    read_sprint(&mut world, &[0]);
+    world.restart();
+    world.command(Command::SprintStop { now: false });
+    world.finish_well();
+    assert!(the_sprint(&world).status.is_terminal() && world.state.gates.is_empty());
+    assert_eq!(world.landed(), 0);
 }

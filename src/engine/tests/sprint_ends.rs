@@ -592,7 +592,10 @@ fn a_record_of_before_sprints_had_a_lifecycle_goes_on_where_it_stands() {
     let (now, steps) = played(|_| ());
     let (older, again) = played(|world| {
         edit(world, |sprint| {
-            (sprint.step, sprint.lifecycle) = (None, String::new());
+            // Those builds knew no such step.
+            if sprint.step.is_none_or(|step| step.as_str() != "plan_review") {
+                (sprint.step, sprint.lifecycle) = (None, String::new());
+            }
         });
     });
     assert_eq!(older.status, SprintStatus::Completed);

@@ -120,7 +120,7 @@ pub(super) fn settings(team: &Team) -> Value {
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
             "guards": guards,
-            "plan": plan, "planning": policy.planning,
+            "plan": plan, "sprint_plan": gates.of_sprint_plan(), "planning": policy.planning,
             "train": { "prove": policy.train.prove, "batch": policy.train.batch },
             "capacity": {
                 "todos": capacity.todos, "runs": capacity.runs, "checks": capacity.checks,
