@@ -234,11 +234,12 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .take(ROW * ROW)
         .map(|button| {
             let style = match button.act {
-                ButtonAct::Retry => 1,
+                ButtonAct::Retry | ButtonAct::Split => 1,
                 ButtonAct::Cancel
                 | ButtonAct::Question
                 | ButtonAct::Guide
                 | ButtonAct::Answer
+                | ButtonAct::Together
                 | ButtonAct::Lane
                 | ButtonAct::Choose
                 | ButtonAct::YouDecide

@@ -58,6 +58,8 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             | ButtonAct::Blocked
             | ButtonAct::Cancel
             | ButtonAct::Retry
+            | ButtonAct::Split
+            | ButtonAct::Together
             | ButtonAct::Answer
             | ButtonAct::YouDecide
             | ButtonAct::Choose

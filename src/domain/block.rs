@@ -43,6 +43,8 @@ words! {
         PlannerContract = "planner_contract",
         /// The planner asks what the request leaves open.
         Questions = "questions",
+        /// Its message holds several pieces of work, and whoever asked says whether they are one request.
+        Parts = "parts",
         /// A person turned its plan down, or nobody decided about it in time.
         PlanRejected = "plan_rejected",
         /// The checks failed as often as they may.
@@ -106,6 +108,7 @@ impl BlockCode {
             | Self::UnknownStep
             | Self::PlannerContract
             | Self::Questions
+            | Self::Parts
             | Self::PlanRejected
             | Self::ChecksFailing
             | Self::NoChange
@@ -152,6 +155,7 @@ impl BlockCode {
             | Self::UnknownStep
             | Self::PlannerContract
             | Self::Questions
+            | Self::Parts
             | Self::PlanRejected
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive

@@ -131,6 +131,10 @@ words! {
         YouDecide = "you_decide",
         /// Answer a question of the planner: a list of choices.
         Choose = "choose",
+        /// Several pieces of work are as many requests.
+        Split = "split",
+        /// They are one.
+        Together = "together",
         /// Answer, and build nothing.
         Answer = "answer",
         /// Choose another lane: a list of choices.

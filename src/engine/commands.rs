@@ -10,7 +10,7 @@ use super::plan::import;
 use super::request_changes::request_changes;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
-use super::{followup, intake, outbox, question_answers, routes, say, sprint, verify};
+use super::{followup, intake, outbox, question_answers, routes, say, split, sprint, verify};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Command, RouteChange};
@@ -186,6 +186,14 @@ fn press(
             Ok(id) => routes::change(turn, actor, &id, RouteChange::Lane(Lane::Answer)),
             Err(_) => Answer::Ignored("not a request"),
         },
+        ButtonAct::Split | ButtonAct::Together => {
+            let Ok(id) = RequestId::parse(&button.subject) else {
+                return Answer::Ignored("not a request");
+            };
+            let answer =
+                if button.act == ButtonAct::Split { split::split } else { split::together };
+            answer(turn, actor, &id, (channel, message))
+        }
         ButtonAct::Cancel | ButtonAct::Retry => {
             let Ok(id) = RequestId::parse(&button.subject) else {
                 return Answer::Ignored("not a request");

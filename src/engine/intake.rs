@@ -415,6 +415,17 @@ pub(super) fn ask(
     language: Language,
     lane: Option<Lane>,
 ) -> RequestId {
+    begin(turn, text, route, language, lane)
+}
+
+/// A request without a message of its own, for whoever may ask.
+pub(super) fn begin(
+    turn: &mut Turn<'_>,
+    text: &str,
+    route: ReplyRoute,
+    language: Language,
+    lane: Option<Lane>,
+) -> RequestId {
     let id = turn.ids.request(&turn.today());
     let now = turn.now;
     let request = Request {

@@ -32,6 +32,7 @@ mod intake;
 mod lanes;
 mod message;
 mod outbox;
+mod parts;
 mod pinned_board;
 mod planning_changes;
 mod progress;
@@ -45,6 +46,7 @@ mod revise;
 mod routes;
 mod runs;
 mod say;
+mod split;
 pub mod sprint;
 #[cfg(test)]
 mod tests;

@@ -13,8 +13,8 @@ use super::lifecycle::{DocumentRule, StepReport};
 use super::progress::answered;
 use super::turn::Turn;
 use super::{
-    actions, attempts, claims, contract, ending, handoff, intake, lanes, lifecycle, progress, runs,
-    say, sprint,
+    actions, attempts, claims, contract, ending, handoff, intake, lanes, lifecycle, parts,
+    progress, runs, say, sprint,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
@@ -209,6 +209,9 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     }
     if result.proposals.handled_completely() || only_answers {
         answered(turn, id, &result.summary);
+        return;
+    }
+    if parts::holds(turn, id, result) {
         return;
     }
     start_workflow(turn, id, result);

@@ -90,7 +90,7 @@ pub(crate) fn model(body: &Value, _index: usize) -> Value {
     let mut play = match step(body).as_str() {
         "take in a message" => answer(
             "Add the option --shout to greet.sh.",
-            json!({"request_handling": {"mode": "route"}, "request_intent": null, "control_action": null}),
+            json!({"request_handling": {"mode": "route"}, "request_intent": null, "request_parts": null, "control_action": null}),
         ),
         "facts from outside, before the plan" => answer(
             "Nothing outside the project is needed.",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teams::domain::request::{Request, RequestStatus};
 
-use crate::support::house::{EDIT, EDITED, House, Plan};
+use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
 fn with_lanes() -> Plan {
     Plan { lanes: true, ..Plan::default() }
@@ -141,4 +141,29 @@ async fn the_way_of_words_is_told_before_anything_is_done() {
     let (code, _, error) = house.teams(&["route", "--text", "x"]).await;
     assert_eq!(code, 1);
     assert!(error.contains("routes.yaml") && error.contains("architect_revue"), "{error}");
+}
+
+#[tokio::test]
+async fn a_message_with_two_pieces_of_work_is_two_requests_where_somebody_says_so() {
+    let piece = |name: &str| format!("create {name}.md with \"{name}\"");
+    let said = format!("{} — and, unrelated: {}", piece("north"), piece("south"));
+    let script = json!([{"role": "orchestrator", "contains": "unrelated", "do": "propose",
+        "proposals": {"request_handling": {"mode": "route"}, "request_parts": [piece("north"), piece("south")]}}]);
+    let house = House::open(Plan::script(&script.to_string())).await;
+    let message = house.ask(&said).await;
+    let card = words(&house.reads(&message, "2 pieces of work").await);
+    assert!(card.contains("1. create north.md") && card.contains("2. create south.md"), "{card}");
+    house.becomes(&message, RequestStatus::Blocked).await;
+    house.press(&house.owner, &message, "2 pieces of work", "Split").await;
+    house
+        .until("both land", async |house: &House| {
+            let all = house.requests();
+            let landed = all.iter().filter(|it| it.status == RequestStatus::Committed);
+            (landed.count() == 2).then_some(())
+        })
+        .await;
+    let files = (house.on_branch("north.md"), house.on_branch("south.md"));
+    assert_eq!(files, ("north\n".to_owned(), "south\n".to_owned()));
+    assert_eq!(house.commits().len(), 2);
+    house.close().await;
 }

@@ -17,7 +17,7 @@ use crate::team_codex::can_confine;
 /// What the model calls, one tool a step, and then what it says.
 fn calls() -> Vec<(&'static str, Value)> {
     let right = json!({"status": "completed", "summary": "Good day to everybody.", "insights": [],
-        "artifacts": [], "error": "", "proposals": {"request_handling": {"mode": "complete"}, "request_intent": null, "control_action": null}});
+        "artifacts": [], "error": "", "proposals": {"request_handling": {"mode": "complete"}, "request_intent": null, "request_parts": null, "control_action": null}});
     vec![
         ("submit_result", json!({"summary": "only half of it"})),
         ("status", json!({})),

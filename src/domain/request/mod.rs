@@ -95,6 +95,9 @@ pub struct Params {
     /// Whether the message was edited and no role has read it as it is now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unread_edit: bool,
+    /// The pieces of work that the person was asked about, or the one of them that it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,

@@ -60,6 +60,9 @@ parts! {
     request_handling: Handling,
     /// Where the team has to work on it: what it is.
     request_intent: RequestIntent,
+    /// Where the message holds pieces of work that have nothing to do with each other: each whole, in the person's words. Null
+    /// where it is one.
+    request_parts: Vec<String>,
     /// Only when the person asked for it.
     control_action: ControlAction,
     /// Whether facts from outside are needed, and which.

@@ -17,7 +17,9 @@ fn asked(
 ) -> (&'static [&'static str], &'static [&'static str]) {
     const ITEMS: &[&str] = &["backlog_items", "required_inputs"];
     match (role, duty) {
-        (Role::Orchestrator, _) => (&["request_handling"], &["request_intent", "control_action"]),
+        (Role::Orchestrator, _) => {
+            (&["request_handling"], &["request_intent", "request_parts", "control_action"])
+        }
         // Written to the role itself.
         (Role::Research | Role::Planner | Role::Designer | Role::Architect | Role::Qa, None)
             if !workflow =>

@@ -15,6 +15,7 @@ mod questions;
 mod revising;
 mod rows;
 mod scenes;
+mod splits;
 mod sprint_ends;
 mod sprint_histories;
 mod sprints;

@@ -1,0 +1,117 @@
+//! What somebody answers who was asked whether several pieces of work are one request.
+
+use serde_json::{Value, json};
+
+use super::authorize::{Granted, Resource, act, authorize};
+use super::decision::Answer;
+use super::turn::Turn;
+use super::{handoff, intake, reports, say};
+use crate::domain::actor::Actor;
+use crate::domain::block::BlockCode;
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, Room};
+use crate::domain::role::Role;
+
+/// The request that a button is about, as far as it still waits for that answer and the person may give it.
+fn asked(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+) -> Result<(Request, Granted<act::Retry>), Answer> {
+    let values = json!({ "request_id": id.as_str() });
+    let refused =
+        |key: &str, values| Err(Answer::Refused(say::content(key, turn.policy.language, values)));
+    let Some(request) = turn.request(id) else { return refused("unknown_request", values) };
+    let Ok(granted) = authorize(turn.policy, actor, Resource::Request(request)) else {
+        return refused("cancel.not_yours", values);
+    };
+    let waits = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts);
+    if !waits {
+        return refused("gate.stale", json!({}));
+    }
+    Ok((request.clone(), granted))
+}
+
+/// They are one request: it goes on as the orchestrator handed it on.
+pub(super) fn together(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    card: (ChannelId, MessageId),
+) -> Answer {
+    let (request, granted) = match asked(turn, actor, id) {
+        Ok(asked) => asked,
+        Err(answer) => return answer,
+    };
+    say::unbutton(turn, card, Some(id));
+    turn.record(id, EventKind::Retried, &granted.name(), "one request", Value::Null);
+    if let Some(request) = turn.edit(id) {
+        request.status = RequestStatus::Delegated;
+        request.blocked = None;
+    }
+    match &request.work.result {
+        Some(result) => reports::start_workflow(turn, id, result),
+        None => handoff::delegate(turn, id, Role::Orchestrator, None, &request.scope, None),
+    }
+    Answer::Accepted
+}
+
+/// Each is a request: the first stays with this one, and the others begin in rooms of their own.
+pub(super) fn split(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    card: (ChannelId, MessageId),
+) -> Answer {
+    let (request, granted) = match asked(turn, actor, id) {
+        Ok(asked) => asked,
+        Err(answer) => return answer,
+    };
+    let mut parts = request.params.parts.iter();
+    let Some(first) = parts.next() else { return Answer::Ignored("it is one piece of work") };
+    say::unbutton(turn, card, Some(id));
+    turn.record(id, EventKind::Retried, &granted.name(), "several requests", Value::Null);
+    if let Some(request) = turn.edit(id) {
+        request.scope.clone_from(first);
+        request.body.clone_from(first);
+    }
+    handoff::delegate(turn, id, Role::Orchestrator, None, first, None);
+    let others: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
+    let values = json!({ "request_id": id.as_str(), "others": others });
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "parts.split", values);
+    Answer::Accepted
+}
+
+/// Begins a request for one piece of another one's message; what came with that belongs to each.
+fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
+    // The message itself stays with the first: what is edited in it is for that one.
+    let route = ReplyRoute { message_id: None, ..of.conversation.reply_route.clone() };
+    let (language, channel) = (of.conversation.language, route.channel_id);
+    let id = intake::begin(turn, part, route, language, None);
+    let channel = channel.filter(|_| of.conversation.room.is_some());
+    if let Some(request) = turn.edit(&id) {
+        request.artifacts.clone_from(&of.artifacts);
+        request.params.parts = vec![part.to_owned()];
+        request.conversation.room =
+            channel.map(|_| Room { thread_id: None, card_id: None, card_digest: String::new() });
+    }
+    let values = json!({ "request_id": id.as_str(), "of": of.request_id.as_str(), "text": part });
+    if let Some(channel) = channel {
+        let act = Act::Post {
+            content: say::content("parts.begun", language, values),
+            reply_to: None,
+            mention: None,
+            buttons: Vec::new(),
+            gate_id: None,
+            files: Vec::new(),
+            room_of: Some(id.clone()),
+            menus: Vec::new(),
+        };
+        let target = Target::Channel(channel);
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+        outgoing.request_id = Some(id.clone());
+        turn.send(outgoing);
+    }
+    id
+}

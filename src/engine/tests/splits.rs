@@ -1,0 +1,111 @@
+//! A message that holds several pieces of work: whoever asked says whether they are one request.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::scenes::{report, work_until};
+use super::world::{GENERAL, World, policy, result};
+use crate::domain::block::BlockCode;
+use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::incoming::Command;
+use crate::domain::outgoing::{Act, Button, ButtonAct};
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::engine::Answer;
+
+/// A message that the orchestrator hands on as these pieces.
+fn handed_on(parts: &[&str]) -> (World, RequestId) {
+    let mut world = World::new(policy());
+    let id = world.message("say goodbye, and write a changelog");
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let said = json!({ "request_handling": {"mode": "route"}, "request_parts": parts });
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Orchestrator, said))));
+    (world, id)
+}
+
+fn press(id: &RequestId, act: ButtonAct) -> Command {
+    let button = Button { act, subject: id.to_string(), version: 0 };
+    Command::Press { button, message_id: MessageId(1), channel_id: GENERAL }
+}
+
+fn code(world: &World, id: &RequestId) -> Option<BlockCode> {
+    world.request(id).blocked.map(|it| it.code)
+}
+
+const TWO: [&str; 2] = ["say goodbye", "write a changelog"];
+
+#[test]
+fn each_piece_is_a_request_where_somebody_says_so() {
+    let (mut world, id) = handed_on(&TWO);
+    assert_eq!(code(&world, &id), Some(BlockCode::Parts));
+    assert!(world.state.envelopes.is_empty(), "nobody works before");
+    world.command(press(&id, ButtonAct::Split));
+    let all: Vec<Request> = world.state.requests.values().map(|it| Request::clone(it)).collect();
+    let words: Vec<&str> = all.iter().map(|it| it.body.as_str()).collect();
+    assert_eq!(all.len(), 2, "{words:?}");
+    assert_eq!(world.request(&id).body, "say goodbye");
+    let other = all.iter().find(|it| it.request_id != id).expect("another one");
+    assert_eq!(other.body, "write a changelog");
+    assert!(
+        other.conversation.room.is_some() && other.conversation.reply_route.message_id.is_none()
+    );
+    let hangs = world.state.outgoing.values().any(
+        |it| matches!(&it.act, Act::Post { room_of: Some(room), .. } if *room == other.request_id),
+    );
+    assert!(hangs, "it has a room of its own");
+    let twice = world.command(press(&id, ButtonAct::Split));
+    assert!(matches!(twice, Answer::Refused(_)), "{twice:?}");
+    world.finish_well();
+    for request in &all {
+        assert_eq!(world.request(&request.request_id).status, RequestStatus::Committed);
+    }
+    assert_eq!(world.landed(), 2);
+}
+
+#[test]
+fn together_they_are_one_and_nobody_is_asked_twice() {
+    for by_retry in [false, true] {
+        let (mut world, id) = handed_on(&TWO);
+        if by_retry {
+            world.command(Command::Retry { request_id: id.clone() });
+            let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+            let said = json!({ "request_handling": {"mode": "route"}, "request_parts": TWO });
+            let said = result(Role::Orchestrator, said);
+            report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+        } else {
+            world.command(press(&id, ButtonAct::Together));
+        }
+        assert_eq!(code(&world, &id), None);
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+        assert_eq!(
+            (world.landed(), world.request(&id).body.as_str()),
+            (1, "say goodbye, and write a changelog")
+        );
+    }
+}
+
+#[test]
+fn one_piece_is_asked_about_by_nobody() {
+    for parts in
+        [&["say goodbye"][..], &["say goodbye", " Say goodbye "], &["", "say goodbye"], &[]]
+    {
+        let (mut world, id) = handed_on(parts);
+        assert_eq!(code(&world, &id), None, "{parts:?}");
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
+}
+
+#[test]
+fn what_waits_for_that_answer_can_be_withdrawn() {
+    let (mut world, id) = handed_on(&TWO);
+    world.restart();
+    world.command(Command::Cancel { request_id: id.clone() });
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    let late = world.command(press(&id, ButtonAct::Together));
+    assert!(matches!(late, Answer::Refused(_)), "{late:?}");
+}
