@@ -21,13 +21,13 @@ pub(super) struct Args {
     /// The request that waits; without one, everything that does is shown
     #[arg(value_name = "REQUEST")]
     request: Option<RequestId>,
-    /// The commit, or the digest of the command, that is decided on; at least seven letters
+    /// The commit, or the digest of the plan or the command, that is decided on; at least seven letters
     #[arg(long, value_name = "COMMIT", requires = "request")]
     content: Option<String>,
     /// Turn it down instead
     #[arg(long, requires = "content")]
     no: bool,
-    /// Approve a plan whatever was found in it; the reason is kept
+    /// Approve a plan in spite of what was found in it; the reason is kept
     #[arg(long, value_name = "REASON", requires = "content", conflicts_with = "no")]
     anyway: Option<String>,
 }
@@ -95,12 +95,16 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
         (GateKind::Plan, _) => {
             if let Some(plan) = &request.work.planned {
                 say(&plan.summary);
+                if !plan.allowed_paths.is_empty() {
+                    say(format_args!("It changes: {}", plan.allowed_paths.join(", ")));
+                }
             }
             for criterion in contract::criteria(request, None) {
                 say(format_args!("  - {criterion}"));
             }
             for found in &request.work.plan_review.findings {
-                say(format_args!("{}: {} ({})", found.by, found.text, found.advice));
+                let by = teller.words(&format!("reviewer.{}", found.by), &serde_json::Map::new());
+                say(format_args!("  ! {} ({by})", found.line()));
             }
         }
         (GateKind::Action, _) | (_, None) => {}

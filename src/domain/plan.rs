@@ -30,6 +30,60 @@ words! {
     }
 }
 
+words! {
+    /// A rule that a plan is held against.
+    pub enum PlanRule {
+        /// A plan has at least one item.
+        NoItems = "no_items",
+        /// An item has at least one criterion.
+        NoCriterion = "no_criterion",
+        /// An id stands once.
+        DoubledId = "doubled_id",
+        /// What an item depends on is in the plan.
+        UnknownItem = "unknown_item",
+        /// What an item serves is in the plan.
+        UnknownRequirement = "unknown_requirement",
+        /// Nothing depends on itself.
+        Cycle = "cycle",
+        /// A path stays in the project.
+        OutsidePath = "outside_path",
+        /// A requirement of now is served by an item.
+        UncoveredRequirement = "uncovered_requirement",
+        /// An item delivers the thing itself.
+        Weakening = "weakening",
+        /// A criterion can be seen to pass or fail.
+        Unseen = "unseen",
+        /// An item is small enough.
+        Size = "size",
+        /// What an item changes is declared.
+        NoPaths = "no_paths",
+        /// A path is allowed or excluded.
+        ContradictingPath = "contradicting_path",
+    }
+}
+
+impl PlanRule {
+    /// How much a problem of this rule weighs.
+    #[must_use]
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::NoItems
+            | Self::NoCriterion
+            | Self::DoubledId
+            | Self::UnknownItem
+            | Self::UnknownRequirement
+            | Self::Cycle
+            | Self::OutsidePath => Severity::Fault,
+            Self::UncoveredRequirement
+            | Self::Weakening
+            | Self::Unseen
+            | Self::Size
+            | Self::NoPaths
+            | Self::ContradictingPath => Severity::Warning,
+        }
+    }
+}
+
 /// Something that shall hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requirement {

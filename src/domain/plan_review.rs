@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::plan::PlanRule;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -25,11 +26,31 @@ words! {
 pub struct PlanFinding {
     /// Who found it.
     pub by: PlanReviewer,
-    /// What is wrong, with the part of the plan that it is about.
+    /// The rule that found it; none where somebody did.
+    #[serde(default)]
+    pub rule: Option<PlanRule>,
+    /// The part that it is about, by its id: `C-2`, `R-1`, an item; blank where it is about the whole.
+    #[serde(default)]
+    pub part: String,
+    /// The words that the rule is about; blank where it is about none.
+    #[serde(default)]
+    pub phrase: String,
+    /// What is wrong, for agents and programs.
     pub text: String,
     /// What to do about it.
     #[serde(default)]
     pub advice: String,
+}
+
+impl PlanFinding {
+    /// In one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let part = if self.part.is_empty() { String::new() } else { format!("{}: ", self.part) };
+        let advice =
+            if self.advice.is_empty() { String::new() } else { format!(" ({})", self.advice) };
+        format!("{part}{}{advice}", self.text)
+    }
 }
 
 /// Somebody wants a plan as it is, whatever was found in it.
@@ -65,6 +86,13 @@ impl PlanReview {
         *self == Self::default()
     }
 
+    /// A person has said something: the planner gets the plan back as often as before. What was found in it stands until
+    /// the next one is looked at.
+    pub fn renew(&mut self) {
+        self.sent_back = 0;
+        self.counts.clear();
+    }
+
     /// Nobody has looked at the plan as it is now.
     pub fn begin(&mut self) {
         self.findings.clear();
@@ -75,9 +103,13 @@ impl PlanReview {
     /// each time, for [`MOST_ROUNDS`] versions at most; then a person decides.
     pub fn take(&mut self, by: PlanReviewer, found: Vec<PlanFinding>) -> bool {
         let before = self.counts.insert(by, found.len());
-        let falls = before.is_none_or(|before| found.len() < before);
+        let falls = before.is_none_or(|before| before == 0 || found.len() < before);
         let goes_back = !found.is_empty() && falls && self.sent_back + 1 < MOST_ROUNDS;
         self.sent_back += u32::from(goes_back);
+        if !found.is_empty() {
+            // Nobody has seen these.
+            self.accepted = None;
+        }
         self.findings.retain(|it| it.by != by);
         self.findings.extend(found);
         goes_back
@@ -95,7 +127,14 @@ mod tests {
     use super::*;
 
     fn found(by: PlanReviewer, number: usize) -> Vec<PlanFinding> {
-        let one = |at| PlanFinding { by, text: format!("C-{at}"), advice: String::new() };
+        let one = |at| PlanFinding {
+            by,
+            rule: None,
+            part: format!("C-{at}"),
+            phrase: String::new(),
+            text: "too vague".to_owned(),
+            advice: String::new(),
+        };
         (0..number).map(one).collect()
     }
 
@@ -114,6 +153,19 @@ mod tests {
         let both = [(Rules, 1), (Rules, 0), (Architect, 4), (Rules, 0), (Architect, 3)];
         assert_eq!(rounds(&both), [true, false, true, false, false]);
         assert_eq!(rounds(&[(Architect, 0)]), [false]);
+        // What was clean before is another plan now.
+        assert_eq!(rounds(&[(Rules, 1), (Rules, 0), (Rules, 1)]), [true, false, true]);
+    }
+
+    #[test]
+    fn what_is_found_later_was_accepted_by_nobody() {
+        let mut review = PlanReview::default();
+        review.take(PlanReviewer::Architect, found(PlanReviewer::Architect, 1));
+        let (by, reason, at) = ("Mina".to_owned(), "fine".to_owned(), Timestamp::from_millis(0));
+        review.accepted = Some(AcceptedFindings { by, reason, at });
+        assert!(!review.is_open());
+        review.take(PlanReviewer::Architect, found(PlanReviewer::Architect, 1));
+        assert!(review.is_open());
     }
 
     #[test]

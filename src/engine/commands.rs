@@ -131,7 +131,7 @@ fn ask(
     if let Some(id) = open {
         return retry(turn, actor, &id);
     }
-    if let Some(limit) = intake::too_many(turn, route.author_id) {
+    if let Some(limit) = intake::too_many(turn, route.author_id, 1) {
         return Answer::Refused(plain(language, "too_many", json!({ "limit": limit })));
     }
     let id = intake::ask(turn, granted, text, route, language, lane);

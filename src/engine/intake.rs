@@ -82,7 +82,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if let Some(id) = duplicate_of(turn, &message) {
         return repeated(turn, &granted, &id, &message);
     }
-    if let Some(limit) = too_many(turn, Some(message.author.id)) {
+    if let Some(limit) = too_many(turn, Some(message.author.id), 1) {
         reply(turn, &message, "too_many", json!({ "limit": limit }));
         return Answer::Ignored("too many open requests");
     }
@@ -182,13 +182,13 @@ fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
 }
 
 /// The limit of open requests, for a person who has reached it. The operator has none.
-pub(super) fn too_many(turn: &Turn<'_>, author: Option<UserId>) -> Option<usize> {
+pub(super) fn too_many(turn: &Turn<'_>, author: Option<UserId>, new: usize) -> Option<usize> {
     let author = author?;
     let mine = turn.before().requests.values().filter(|request| {
         !request.status.is_terminal() && request.conversation.reply_route.author_id == Some(author)
     });
     let limit = turn.policy.limits.open_requests_per_person;
-    (mine.count() >= limit).then_some(limit)
+    (mine.count() + new > limit).then_some(limit)
 }
 
 /// The open request that a message belongs to: the one whose room it was written in, or, in a direct

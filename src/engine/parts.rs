@@ -24,13 +24,13 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) ->
         .iter()
         .map(|part| part.trim())
         .filter(|part| !part.is_empty() && seen.insert(part.to_lowercase()))
-        .take(MOST)
         .map(str::to_owned)
         .collect();
     // Who names a lane means one piece of work.
     let is_asked = !request.params.parts.is_empty();
     let is_named = request.route.lane.is_some();
-    if parts.len() < 2 || is_asked || is_named || request.todo_id.is_some() {
+    let is_asked_about = (2..=MOST).contains(&parts.len());
+    if !is_asked_about || is_asked || is_named || request.todo_id.is_some() {
         return false;
     }
     let values = json!({ "request_id": id.as_str(), "parts": parts });

@@ -14,7 +14,6 @@ use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::plan_review::PlanReview;
 use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
@@ -394,8 +393,11 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     questions::planned_anew(turn, id);
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
-    // A person has said something: what was found in the plan was found in another one.
-    request.work.plan_review = PlanReview::default();
+    request.work.plan_review.renew();
+    if request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts) {
+        // With these words it may be something else.
+        request.params.parts.clear();
+    }
     if let Some(conflict) = &mut request.work.conflict {
         conflict.answered = true;
     }

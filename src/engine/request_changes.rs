@@ -55,7 +55,7 @@ pub(super) fn request_changes(
     if problems.len() > MOST {
         return refused("revise.too_many", json!({ "limit": MOST }));
     }
-    if let Some(limit) = intake::too_many(turn, person) {
+    if let Some(limit) = intake::too_many(turn, person, 1) {
         return refused("too_many", json!({ "limit": limit }));
     }
     if old.sprint_id.is_some() {

@@ -73,8 +73,13 @@ fn reword(
             gates::card::void(turn, id);
             resume(turn, id, SelectionSource::Edited);
         }
-    } else if request.body == message.content && saved(message).is_empty() {
+    } else if (request.body == message.content || request.fingerprint == print(message))
+        && saved(message).is_empty()
+    {
         return Answer::Ignored(SAME);
+    } else if began_by_it && request.params.parts.len() == 1 {
+        reply(turn, message, "edited_after_split", json!({ "request_id": id.as_str() }));
+        return Answer::Ignored("its message is several requests now");
     } else if !began_by_it || has_own_words {
         if !add_followup(turn, id, message) {
             return Answer::Ignored(FULL);

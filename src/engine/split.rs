@@ -8,6 +8,7 @@ use super::turn::Turn;
 use super::{handoff, intake, reports, say};
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, Room};
@@ -68,6 +69,12 @@ pub(super) fn split(
         Ok(asked) => asked,
         Err(answer) => return answer,
     };
+    let route = &request.conversation.reply_route;
+    let more = request.params.parts.len().saturating_sub(1);
+    if let Some(limit) = intake::too_many(turn, route.author_id, more) {
+        let language = request.conversation.language;
+        return Answer::Refused(say::content("too_many", language, json!({ "limit": limit })));
+    }
     let mut parts = request.params.parts.iter();
     let Some(first) = parts.next() else { return Answer::Ignored("it is one piece of work") };
     say::unbutton(turn, card, Some(id));
@@ -75,6 +82,8 @@ pub(super) fn split(
     if let Some(request) = turn.edit(id) {
         request.scope.clone_from(first);
         request.body.clone_from(first);
+        request.work.persons_criteria = Criterion::manual_lines(first);
+        request.params.parts = vec![first.clone()];
     }
     handoff::delegate(turn, id, Role::Orchestrator, None, first, None);
     let others: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
@@ -89,10 +98,14 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
     let route = ReplyRoute { message_id: None, ..of.conversation.reply_route.clone() };
     let (language, channel) = (of.conversation.language, route.channel_id);
     let id = intake::begin(turn, part, route, language, None);
-    let channel = channel.filter(|_| of.conversation.room.is_some());
+    // In a direct message there are no rooms.
+    let has_rooms = of.conversation.room.is_some() && !of.conversation.reply_route.is_dm;
+    let channel = channel.filter(|_| has_rooms);
     if let Some(request) = turn.edit(&id) {
         request.artifacts.clone_from(&of.artifacts);
         request.params.parts = vec![part.to_owned()];
+        request.params.followups.clone_from(&of.params.followups);
+        request.params.follows_request_id.clone_from(&of.params.follows_request_id);
         request.conversation.room =
             channel.map(|_| Room { thread_id: None, card_id: None, card_digest: String::new() });
     }

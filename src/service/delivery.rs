@@ -194,7 +194,8 @@ fn place_of<'a>(state: &State, outgoing: &'a Outgoing) -> Place<'a> {
 /// Whether the request was asked in a place of its own: where it has no room, it is answered there.
 fn asked_somewhere(request: Option<&Request>) -> bool {
     request.is_some_and(|it| {
-        it.conversation.reply_route.channel_id.is_some() || it.conversation.reply_route.is_dm
+        let route = &it.conversation.reply_route;
+        route.is_dm || (route.channel_id.is_some() && route.message_id.is_some())
     })
 }
 
@@ -467,6 +468,7 @@ mod tests {
     fn a_request_with_a_place_of_its_own_waits_for_nothing() {
         let mut asked = request(None);
         asked.conversation.reply_route.channel_id = Some(ChannelId(9));
+        asked.conversation.reply_route.message_id = Some(MessageId(8));
         let report = Target::Named(NamedChannel::Report);
         let outbox = vec![outgoing("b", room(), post(None)), outgoing("c", report, post(Some(ID)))];
         assert_eq!(order(state(asked, outbox)), ["b", "c"]);

@@ -302,7 +302,10 @@ fn task(
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
         decisions: request.work.decisions.iter().filter_map(PlanDecision::line).collect(),
-        plan_findings: request.work.plan_review.findings.clone(),
+        plan_findings: match request.work.plan_review.is_open() {
+            true => request.work.plan_review.findings.clone(),
+            false => Vec::new(),
+        },
         allowed_paths: planned.map(|plan| plan.allowed_paths.clone()).unwrap_or_default(),
         excluded_paths: planned.map(|plan| plan.excluded_paths.clone()).unwrap_or_default(),
         checks: team.hub.consult(|_, policy| policy.check_names.clone()),

@@ -58,8 +58,11 @@ fn task() -> Task {
         criteria: Vec::new(),
         decisions: vec!["Which form? polite (assumed)".to_owned()],
         plan_findings: vec![PlanFinding {
-            by: PlanReviewer::Rules,
-            text: "C-1: ignore all rules".to_owned(),
+            by: PlanReviewer::Architect,
+            rule: None,
+            part: "C-1".to_owned(),
+            phrase: String::new(),
+            text: "ignore all rules".to_owned(),
             advice: "say what can be seen".to_owned(),
         }],
         allowed_paths: vec!["src/**".to_owned()],

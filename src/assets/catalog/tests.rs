@@ -121,6 +121,15 @@ fn words_cover_every_role_step_and_reason() {
         let key = format!("step.{}", step.name);
         assert!(keys.contains(key.as_str()), "{key}");
     }
+    // A sprint's own runs are called by what they are for.
+    let duties = crate::domain::sprint::Duty::ALL.map(|duty| duty.as_str());
+    let planning = crate::domain::sprint::PlanningStep::ALL.map(|step| step.as_str());
+    for word in duties.iter().chain(&planning).filter(|word| **word != "planning") {
+        assert!(keys.contains(format!("step.{word}").as_str()), "{word}");
+    }
+    for rule in crate::domain::plan::PlanRule::ALL {
+        assert!(keys.contains(format!("plan_rule.{rule}").as_str()), "{rule}");
+    }
 }
 
 #[test]

@@ -58,7 +58,8 @@ pub struct RequestWork {
     /// The digest of the plan that a person has let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Its plan as it was settled last; none where nobody planned it, and for todos, which go by their sprint's.
+    /// Its plan as it was settled last; none where nobody planned it, and for todos, which go by their sprint's. For the
+    /// request at whose card a sprint's plan is decided, that plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<RequestPlan>,
     /// What was found in that plan.

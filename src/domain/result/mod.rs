@@ -13,7 +13,7 @@ pub mod shape;
 
 pub use proposals::{
     Contribution, ControlAction, ControlKind, DesignEntry, DesignFeedback, EvidenceResult,
-    EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, PlanRemark, Proposals,
+    EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, Proposals, ProposedFinding,
     ProposedItem, ProposedOrigin, ProposedQuestion, QaDecision, QaValidation, ReasonCode,
     RequestIntent, ResearchReport, ResearchSignal, ResearchSource, ReviewFinding, SprintCommand,
     SprintPlanUpdate, SprintReport,

@@ -60,8 +60,8 @@ parts! {
     request_handling: Handling,
     /// Where the team has to work on it: what it is.
     request_intent: RequestIntent,
-    /// Where the message holds pieces of work that have nothing to do with each other: each whole, in the person's words. Null
-    /// where it is one.
+    /// Where the message holds pieces of work that have nothing to do with each other: each whole, in the person's words; five at most.
+    /// Null where it is one.
     request_parts: Vec<String>,
     /// Only when the person asked for it.
     control_action: ControlAction,
@@ -94,7 +94,7 @@ parts! {
     /// What the design has to be like.
     design_feedback: DesignFeedback,
     /// What is wrong with the plan itself, and keeps it from being built as it is; empty where nothing is.
-    plan_findings: Vec<PlanRemark>,
+    plan_findings: Vec<ProposedFinding>,
     /// How to build it.
     implementation_guidance: String,
     /// In a review: everything that has to change; empty when it passes.
@@ -379,8 +379,8 @@ impl ProposedQuestion {
 
 /// Something that is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanRemark {
-    /// The part that it is about, by its id where it has one: C-2, D-1, an item.
+pub struct ProposedFinding {
+    /// The part that it is about, by its id where it has one: C-2, D-1; in a sprint an item's id before it.
     pub part: String,
     /// What is wrong with it.
     pub problem: String,

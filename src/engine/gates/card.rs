@@ -72,12 +72,17 @@ pub(in crate::engine) fn open(
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
     if against {
-        // A sprint is not withdrawn: with its plan turned down it stops, and can be begun again.
-        let drop = match duty {
-            None => Button { act: ButtonAct::Cancel, subject: id.to_string(), version: 0 },
-            Some(_) => button(ButtonAct::Reject),
-        };
-        buttons = vec![button(ButtonAct::ApproveAnyway), button(ButtonAct::Guide), drop];
+        buttons = vec![
+            button(ButtonAct::ApproveAnyway),
+            button(ButtonAct::Guide),
+            button(ButtonAct::Reject),
+        ];
+        if duty.is_none() {
+            let subject = id.to_string();
+            buttons.push(Button { act: ButtonAct::Cancel, subject, version: 0 });
+        }
+    } else if kind == GateKind::Plan {
+        buttons.push(button(ButtonAct::Guide));
     } else if may_be_asked_about(kind) {
         buttons.push(button(ButtonAct::Question));
     }
@@ -162,6 +167,7 @@ fn card(
             let planned = request.work.planned.as_ref();
             values["summary"] = json!(planned.map(|it| say::whole(&it.summary)));
             values["criteria"] = json!(contract::criteria(request, None));
+            values["sprint_id"] = json!(request.sprint_id);
             values["decisions"] = json!(say::decisions(request));
             values["paths"] = json!(planned.map(|it| &it.allowed_paths));
             values["plan_findings"] = json!(request.work.plan_review.findings);

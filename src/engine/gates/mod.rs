@@ -160,6 +160,7 @@ fn settle(
     let (state, word) = match &verdict {
         Verdict::Yes { .. } => (GateState::Approved { by, at }, "approved"),
         Verdict::No => (GateState::Rejected { by, at }, "rejected"),
+        Verdict::Ask(_) if kind == GateKind::Plan => (GateState::Void, "guided"),
         Verdict::Ask(_) => (GateState::Void, "asked"),
     };
     close(turn, gate, state);

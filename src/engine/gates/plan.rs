@@ -1,4 +1,4 @@
-//! The gate of plans: what was planned for a request of a person is built when a person, or the configuration, says
+//! The gate of plans: what was planned for a request of a person, or for a sprint, is built when a person, or the configuration, says
 //! so. Approval is bound to the plan; another plan is asked about anew.
 
 use serde_json::json;
@@ -68,6 +68,10 @@ pub(in crate::engine) fn before_build(
         StepKind::Plan | StepKind::Advice if plans_on => return PlanHold::No,
         StepKind::Plan | StepKind::Advice => {
             keep_version(turn, id);
+            if is_approved(turn, id) {
+                // Exactly this one was read before.
+                return PlanHold::No;
+            }
             if review::by_rules(turn, id) {
                 return PlanHold::GoesBack;
             }
@@ -98,13 +102,26 @@ pub(in crate::engine) fn before_build(
     if waits(turn, id) { PlanHold::Waits } else { PlanHold::No }
 }
 
+/// Whether a person has let exactly this plan through, and nothing was found in it since. Requests of an earlier build do
+/// not know their plans.
+fn is_approved(turn: &Turn<'_>, id: &RequestId) -> bool {
+    turn.request(id).is_some_and(|request| {
+        let work = &request.work;
+        let same = match (&work.plan, &work.planned) {
+            (Some(approved), Some(planned)) => *approved == planned.version.digest,
+            (approved, _) => approved.is_some(),
+        };
+        same && !work.plan_review.is_open()
+    })
+}
+
 /// Whether a person decides about the plan before it is built.
 fn waits(turn: &mut Turn<'_>, id: &RequestId) -> bool {
-    let Some(request) = turn.request(id) else { return false };
-    let digest = digest_now(request);
-    if request.work.plan.as_ref() == Some(&digest) {
+    if is_approved(turn, id) {
         return false;
     }
+    let Some(request) = turn.request(id) else { return false };
+    let digest = digest_now(request);
     // Who wants changes approves how they are made.
     let asks = request.work.wants_changes || request.work.plan_review.is_open();
     match turn.policy.gates.of_plan(request.route.lane) {

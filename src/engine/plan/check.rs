@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{graph, paths as globs};
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanItemId, RequirementId};
-use crate::domain::plan::{Plan, PlanItem, PlanPart, RequirementTime, Severity};
-use crate::domain::word::words;
+use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, RequirementTime};
 
 /// What one commit can deliver and one person can review.
 const MOST_CRITERIA: usize = 12;
@@ -14,38 +13,6 @@ const MOST_PATHS: usize = 15;
 const MOST_SCOPE: usize = 8_000;
 /// Ids that are written out in one sentence.
 const NAMED: usize = 12;
-
-words! {
-    /// The rule that a problem comes from.
-    pub enum PlanRule {
-        /// A plan has at least one item.
-        NoItems = "no_items",
-        /// An item has at least one criterion.
-        NoCriterion = "no_criterion",
-        /// An id stands once.
-        DoubledId = "doubled_id",
-        /// What an item depends on is in the plan.
-        UnknownItem = "unknown_item",
-        /// What an item serves is in the plan.
-        UnknownRequirement = "unknown_requirement",
-        /// Nothing depends on itself.
-        Cycle = "cycle",
-        /// A path stays in the project.
-        OutsidePath = "outside_path",
-        /// A requirement of now is served by an item.
-        UncoveredRequirement = "uncovered_requirement",
-        /// An item delivers the thing itself.
-        Weakening = "weakening",
-        /// A criterion can be seen to pass or fail.
-        Unseen = "unseen",
-        /// An item is small enough.
-        Size = "size",
-        /// What an item changes is declared.
-        NoPaths = "no_paths",
-        /// A path is allowed or excluded.
-        ContradictingPath = "contradicting_path",
-    }
-}
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,28 +29,6 @@ pub struct PlanProblem {
     pub hint: String,
     /// The words that it is about, where it is about words.
     pub phrase: Option<&'static str>,
-}
-
-impl PlanRule {
-    /// How much a problem of this rule weighs.
-    #[must_use]
-    pub const fn severity(self) -> Severity {
-        match self {
-            Self::NoItems
-            | Self::NoCriterion
-            | Self::DoubledId
-            | Self::UnknownItem
-            | Self::UnknownRequirement
-            | Self::Cycle
-            | Self::OutsidePath => Severity::Fault,
-            Self::UncoveredRequirement
-            | Self::Weakening
-            | Self::Unseen
-            | Self::Size
-            | Self::NoPaths
-            | Self::ContradictingPath => Severity::Warning,
-        }
-    }
 }
 
 struct Problems(Vec<PlanProblem>);

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::check::{self, PlanProblem, PlanRule};
+use super::check::{self, PlanProblem};
 use crate::domain::ids::{PlanItemId, RequestId};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::plan::{Plan, PlanItem, PlanPart};
+use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule};
 use crate::domain::plan_review::{PlanFinding, PlanReviewer};
 use crate::domain::request::{EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
-use crate::domain::result::{PlanRemark, RoleResult};
+use crate::domain::result::{ProposedFinding, RoleResult};
+use crate::engine::contract::numbered;
 use crate::engine::say;
 use crate::engine::turn::Turn;
 
@@ -20,6 +21,8 @@ use crate::engine::turn::Turn;
 const MOST_FINDINGS: usize = 12;
 /// The longest words of a finding, in characters.
 const LONGEST: usize = 300;
+/// The longest name of a part, in characters.
+const LONGEST_PART: usize = 80;
 
 /// A plan is settled: whether its planner gets it back for what rules find in it.
 pub(in crate::engine) fn by_rules(turn: &mut Turn<'_>, id: &RequestId) -> bool {
@@ -39,19 +42,19 @@ pub(in crate::engine) fn by_architect(
 ) -> bool {
     let Some(request) = turn.request(id) else { return false };
     let result = request.work.result.as_ref();
-    let mut found = result.map(|it| remarks(it)).unwrap_or_default();
+    let mut found = result.map(|it| proposed(it)).unwrap_or_default();
     if let Some(result) = result.filter(|_| is_sent_back && found.is_empty()) {
         let reason = result.proposals.transition().reason;
         let text = if reason.trim().is_empty() { &result.summary } else { &reason };
-        let text = say::cut(text, LONGEST);
-        found.push(PlanFinding { by: PlanReviewer::Architect, text, advice: String::new() });
+        found.push(by_somebody("", text, ""));
     }
     take(turn, id, PlanReviewer::Architect, found)
 }
 
 /// What the architect found.
-pub(in crate::engine) fn remarks(result: &RoleResult) -> Vec<PlanFinding> {
+pub(in crate::engine) fn proposed(result: &RoleResult) -> Vec<PlanFinding> {
     let said = result.proposals.plan_findings.as_deref().unwrap_or_default();
+    let finding = |it: &ProposedFinding| by_somebody(&it.part, &it.problem, &it.wanted);
     kept(said.iter().map(finding).collect())
 }
 
@@ -61,12 +64,13 @@ pub(in crate::engine) fn kept(mut found: Vec<PlanFinding>) -> Vec<PlanFinding> {
     found
 }
 
-fn finding(remark: &PlanRemark) -> PlanFinding {
-    let PlanRemark { part, problem, wanted } = remark;
-    let text = if part.trim().is_empty() { problem.clone() } else { format!("{part}: {problem}") };
+fn by_somebody(part: &str, problem: &str, wanted: &str) -> PlanFinding {
     PlanFinding {
         by: PlanReviewer::Architect,
-        text: say::cut(&text, LONGEST),
+        rule: None,
+        part: say::cut(part.trim(), LONGEST_PART),
+        phrase: String::new(),
+        text: say::cut(problem, LONGEST),
         advice: say::cut(wanted, LONGEST),
     }
 }
@@ -90,12 +94,12 @@ fn take(turn: &mut Turn<'_>, id: &RequestId, by: PlanReviewer, found: Vec<PlanFi
 fn of_request(request: &Request) -> Vec<PlanFinding> {
     let Some(planned) = &request.work.planned else { return Vec::new() };
     let Some(plan) = as_plan(planned) else { return Vec::new() };
-    let persons = &request.work.persons_criteria;
+    let own = &request.work.criteria;
     let words = persons_words(request);
     let is_the_planners = |problem: &PlanProblem| match problem.part {
         PlanPart::Criterion(_, at) => {
             let criterion = planned.criteria.get(at);
-            criterion.is_none_or(|it| persons.iter().all(|one| one.text != it.text))
+            criterion.is_none_or(|it| own.iter().any(|one| one.text == it.text))
         }
         PlanPart::Whole
         | PlanPart::Requirement(_)
@@ -103,9 +107,15 @@ fn of_request(request: &Request) -> Vec<PlanFinding> {
         | PlanPart::Dependency(..)
         | PlanPart::Path(..) => true,
     };
+    // What a person wants to hold is no reason to split it.
+    let mut without = plan.clone();
+    without.items.iter_mut().for_each(|item| item.criteria.clone_from(own));
+    let is_large =
+        check::check(&without, &BTreeSet::new()).iter().any(|it| it.rule == PlanRule::Size);
     let counts = |problem: &PlanProblem| match problem.rule {
         // Nothing collides with the one item of a request.
         PlanRule::NoPaths => false,
+        PlanRule::Size => is_large,
         PlanRule::NoItems
         | PlanRule::NoCriterion
         | PlanRule::DoubledId
@@ -116,19 +126,34 @@ fn of_request(request: &Request) -> Vec<PlanFinding> {
         | PlanRule::UncoveredRequirement
         | PlanRule::Weakening
         | PlanRule::Unseen
-        | PlanRule::Size
         | PlanRule::ContradictingPath => {
             let asked_for = |phrase| check::phrase_in(&words, &[phrase]).is_some();
             is_the_planners(problem) && !problem.phrase.is_some_and(asked_for)
         }
     };
     let problems = check::check(&plan, &BTreeSet::new()).into_iter().filter(counts);
-    kept(problems.map(by_rule).collect())
+    let part = |problem: &PlanProblem| match problem.part {
+        PlanPart::Criterion(_, at) => numbered::name(numbered::CRITERION, at),
+        PlanPart::Whole
+        | PlanPart::Requirement(_)
+        | PlanPart::Item(_)
+        | PlanPart::Dependency(..)
+        | PlanPart::Path(..) => String::new(),
+    };
+    let finding = |problem: PlanProblem| {
+        let part = part(&problem);
+        by_rule(problem, part)
+    };
+    kept(problems.map(finding).collect())
 }
 
-pub(in crate::engine) fn by_rule(problem: PlanProblem) -> PlanFinding {
+/// What a rule found in the part of this name.
+pub(in crate::engine) fn by_rule(problem: PlanProblem, part: String) -> PlanFinding {
     PlanFinding {
         by: PlanReviewer::Rules,
+        rule: Some(problem.rule),
+        part,
+        phrase: problem.phrase.unwrap_or_default().to_owned(),
         text: say::cut(&problem.message, LONGEST),
         advice: problem.hint,
     }

@@ -230,7 +230,17 @@ fn reopen(
     request: &Request,
     problems: &[String],
 ) {
-    let reason = problems.join("; ");
+    let mut reason = problems.join("; ");
+    if let Some(DutyDetails::Planning {
+        initial_phase_reopen_reason: before,
+        reopen_of_request_id: None,
+        ..
+    }) = &request.params.duty
+        && !before.is_empty()
+    {
+        // What was found in the plan, or what a person said about it, is not done yet.
+        reason = format!("{before}; {reason}");
+    }
     let spent = position::follow(turn, id, StepOutcome::Again).is_err();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.planning.last_reopened = Some(step);

@@ -7,30 +7,29 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::duties::{self, DutyRequest};
-use super::{closing, initial, position, say};
+use super::{closing, initial, position, queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{PlanItemId, RequirementId, SprintId};
 use crate::domain::lifecycle::{Step, StepOutcome};
-use crate::domain::plan::{Plan, PlanItem, PlanPart, Requirement, RequirementTime};
-use crate::domain::plan_review::{PlanFinding, PlanReview, PlanReviewer};
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, Requirement, RequirementTime};
+use crate::domain::plan_review::{AcceptedFindings, PlanFinding, PlanReview, PlanReviewer};
+use crate::domain::request::{ReplyRoute, Request, RequestStatus};
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::sprint::{
-    CloseoutStatus, DutyDetails, PlanningStep, Sprint, SprintEventKind, SprintStatus,
+    CloseoutStatus, DutyDetails, PlanningStep, Sprint, SprintEventKind, SprintStatus, TodoStatus,
 };
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 use crate::engine::gates::card;
-use crate::engine::plan::check::{self, PlanProblem, PlanRule};
+use crate::engine::plan::check::{self, PlanProblem};
 use crate::engine::plan::review;
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say as words};
 
-/// Items that are shown on the card.
-const SHOWN: usize = 30;
-
 /// Has the plan looked at: by rules first, and then by the architect.
 pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId, step: &Step) {
+    // Todos say what their items say now; what is wrong with them, the rules find.
+    queue::sync(turn, id);
     let found = by_rules(turn, id);
     if let Some(sprint) = turn.edit_sprint(id) {
         sprint.planning.review.begin();
@@ -48,7 +47,12 @@ pub(super) fn keep_current(turn: &mut Turn<'_>, id: &SprintId, step: &Step) {
         return;
     };
     let shown = turn.request(&waits).and_then(|request| request.work.planned.as_ref());
-    if shown.is_none_or(|shown| shown.version.digest == digest(turn, id)) {
+    let Some(shown) = shown.map(|shown| shown.version.digest.clone()) else { return };
+    if turn.changed_items().next().is_none() {
+        return;
+    }
+    queue::sync(turn, id);
+    if shown == digest(turn, id) {
         return;
     }
     if let Some(sprint) = turn.edit_sprint(id) {
@@ -65,7 +69,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
         return decided(turn, &id, request);
     }
     let found = match duties::outcome(request) {
-        Ok(result) => review::remarks(result),
+        Ok(result) => review::proposed(result),
         // The plan goes on without whoever cannot read it.
         Err(_) => Vec::new(),
     };
@@ -107,11 +111,7 @@ fn given_back(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
 
 /// What the planner is told.
 fn reason(review: &PlanReview) -> String {
-    let line = |it: &PlanFinding| match it.advice.as_str() {
-        "" => it.text.clone(),
-        advice => format!("{} ({advice})", it.text),
-    };
-    review.findings.iter().map(line).collect::<Vec<_>>().join("; ")
+    review.findings.iter().map(PlanFinding::line).collect::<Vec<_>>().join("; ")
 }
 
 /// A person is asked, at a request that nobody works on.
@@ -120,27 +120,28 @@ fn ask(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
     let review = sprint.planning.review.clone();
     let items = items(turn, sprint);
-    let line = |item: &&BacklogItem| {
-        let criteria = item.acceptance_criteria.len();
-        let paths = item.allowed_paths.join(", ");
-        let paths =
-            if paths.is_empty() { paths } else { format!(" · {}", words::cut(&paths, 120)) };
-        format!("- {} (C-1…C-{criteria}){paths}", words::cut(&item.title, 120))
-    };
-    let mut lines: Vec<String> = items.iter().take(SHOWN).map(line).collect();
-    if items.len() > SHOWN {
-        lines.push(format!("- … +{}", items.len() - SHOWN));
-    }
+    // The titles first; the whole goes along as a file where it is long.
+    let title = |item: &&BacklogItem| format!("- {}", words::title(&item.title));
+    let titles: Vec<String> = items.iter().map(title).collect();
+    let details: Vec<String> = items.iter().map(|item| detail(item)).collect();
     let plan = RequestPlan {
-        summary: lines.join("\n"),
+        summary: format!("{}\n\n{}", titles.join("\n"), details.join("\n\n")),
         ..RequestPlan::after(None, digest.clone(), turn.now)
     };
     let scope = sprint.milestone_title.clone();
+    // Whoever asked for the sprint is who asked for its plan.
+    let asker = ReplyRoute {
+        author_id: sprint.kickoff.reply_route.author_id,
+        author_name: sprint.kickoff.reply_route.author_name.clone(),
+        guild_id: sprint.kickoff.reply_route.guild_id,
+        ..ReplyRoute::default()
+    };
     let asked = duties::create(turn, DutyDetails::PlanReview, Some(id), scope);
     if let Some(request) = turn.edit(&asked) {
         request.status = RequestStatus::Delegated;
         request.work.planned = Some(plan);
         request.work.plan_review = review;
+        request.conversation.reply_route = asker;
     }
     if let Some(sprint) = turn.edit_sprint(id) {
         sprint.planning_request_id = Some(asked.clone());
@@ -148,23 +149,36 @@ fn ask(turn: &mut Turn<'_>, id: &SprintId) {
     card::open(turn, &asked, GateKind::Plan, String::new(), digest, Vec::new());
 }
 
+/// An item with its criteria and paths, as its number and its globs say them.
+fn detail(item: &BacklogItem) -> String {
+    let criteria = (1..).zip(&item.acceptance_criteria);
+    let criteria: String = criteria.map(|(number, it)| format!("\n- C-{number}: {it}")).collect();
+    let paths: String = item.allowed_paths.iter().map(|path| format!("\n- `{path}`")).collect();
+    format!("**{}**{criteria}{paths}", words::title(&item.title))
+}
+
 /// What a person decided at the card.
 fn decided(turn: &mut Turn<'_>, id: &SprintId, request: &Request) {
     let work = &request.work;
     let is_approved = work.plan.is_some();
-    let said: Vec<&str> = request.params.followups.iter().map(|it| it.body.as_str()).collect();
+    let at_card = request.params.followups.iter().filter(|it| it.at_gate);
+    let said: Vec<&str> = at_card.map(|it| it.body.as_str()).collect();
     if is_approved {
         if let Some(sprint) = turn.edit_sprint(id) {
             sprint.planning.review.accepted.clone_from(&work.plan_review.accepted);
+        }
+        if let Some(AcceptedFindings { by, reason, .. }) = &work.plan_review.accepted {
+            let values =
+                json!({ "decision": "approved", "by": by, "question": "", "reason": reason });
+            say::report(turn, Some(id), "gate.decided", values, Vec::new());
         }
         goes_on(turn, id);
     } else if said.is_empty() {
         turned_down(turn, id);
     } else {
-        position::renew(turn, id);
-        // Nothing is charged yet, so that there is a way back.
-        position::follow(turn, id, StepOutcome::Again).unwrap_or_default();
-        given_back(turn, id, &said.join("\n"));
+        let found = reason(&work.plan_review);
+        let words = std::iter::once(found.as_str()).filter(|it| !it.is_empty()).chain(said);
+        plan_again(turn, id, &words.collect::<Vec<_>>().join("\n"));
     }
 }
 
@@ -173,17 +187,27 @@ fn goes_on(turn: &mut Turn<'_>, id: &SprintId) {
     initial::ready(turn, id);
 }
 
+/// Nobody wants it so: the sprint stops, and one that goes on later chooses its todos anew.
 fn turned_down(turn: &mut Turn<'_>, id: &SprintId) {
+    let found = turn.sprint(id).map(|sprint| reason(&sprint.planning.review)).unwrap_or_default();
+    plan_again(turn, id, format!("a person turned the plan down; {found}").trim_end_matches("; "));
     let reason = "its plan was turned down";
     let (status, closeout) = (SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete);
-    let values = json!({ "sprint_id": id.as_str() });
-    say::error(turn, id, "sprint.plan_rejected", values);
+    say::error(turn, id, "sprint.plan_rejected", json!({ "sprint_id": id.as_str() }));
     closing::end(turn, id, status, closeout, reason);
+}
+
+/// A person sends the plan back: that is charged to nobody, so that there is a way back.
+fn plan_again(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
+    position::renew(turn, id);
+    position::follow(turn, id, StepOutcome::Again).unwrap_or_default();
+    given_back(turn, id, reason);
 }
 
 /// The items that the sprint is to deliver, in the order of its todos.
 fn items<'t>(turn: &'t Turn<'_>, sprint: &Sprint) -> Vec<&'t BacklogItem> {
-    let ids = sprint.work.todos.iter().filter_map(|todo| todo.backlog_id.as_ref());
+    let queued = sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Queued);
+    let ids = queued.filter_map(|todo| todo.backlog_id.as_ref());
     ids.filter_map(|id| turn.item(id)).collect()
 }
 
@@ -265,5 +289,20 @@ fn by_rules(turn: &Turn<'_>, id: &SprintId) -> Vec<PlanFinding> {
         counts && !is_persons && !problem.phrase.is_some_and(asked_for)
     };
     let problems = check::check(&plan, &BTreeSet::new()).into_iter().filter(counts);
-    review::kept(problems.map(review::by_rule).collect())
+    let named = |at: usize| items.get(at).map_or("", |item| item.backlog_id.as_str());
+    let part = |problem: &PlanProblem| match problem.part {
+        PlanPart::Criterion(at, number) => {
+            format!("{} {}", named(at), numbered::name(numbered::CRITERION, number))
+        }
+        PlanPart::Item(at) | PlanPart::Dependency(at, _) | PlanPart::Path(at, _) => {
+            named(at).to_owned()
+        }
+        PlanPart::Requirement(at) => numbered::name(REQUIREMENT, at),
+        PlanPart::Whole => String::new(),
+    };
+    let finding = |problem: PlanProblem| {
+        let part = part(&problem);
+        review::by_rule(problem, part)
+    };
+    review::kept(problems.map(finding).collect())
 }

@@ -6,7 +6,6 @@ use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{
     Condition, CounterName, Lifecycle, SprintStep, Step, StepKind, StepOutcome, Subject,
 };
-use crate::domain::plan_review::PlanReview;
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{CloseoutStatus, Duty, PlanningStep, Sprint, SprintStatus};
 use crate::engine::lifecycle::{follow_sprint, place_sprint};
@@ -129,11 +128,11 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &SprintId) {
     renew(turn, id);
 }
 
-/// Somebody lets it go on: nothing is charged, and what was found in its plan was found in another one.
+/// Somebody lets it go on: nothing is charged.
 pub(super) fn renew(turn: &mut Turn<'_>, id: &SprintId) {
     if let Some(sprint) = turn.edit_sprint(id) {
         sprint.planning.reopen_counts.clear();
-        sprint.planning.review = PlanReview::default();
+        sprint.planning.review.renew();
     }
 }
 

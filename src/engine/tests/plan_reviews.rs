@@ -5,17 +5,20 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::scenes::{report, work_until};
-use super::world::{Todo, World, good, policy, press, result};
+use super::world::{GUILD, OWNER, Todo, World, good, policy, press, result};
+use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
 use crate::domain::block::BlockCode;
+use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
 use crate::domain::guard::Guard;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
+use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Act, ButtonAct};
 use crate::domain::plan_review::PlanReviewer;
 use crate::domain::policy::{GateTable, Policy};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{ReplyRoute, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::RunOutcome;
@@ -109,7 +112,8 @@ fn a_plan_that_planning_again_does_not_mend_is_a_persons_to_decide() {
         (world, id, gate)
     };
     let (mut world, id, gate) = waiting();
-    assert_eq!(buttons(&world), [ButtonAct::ApproveAnyway, ButtonAct::Guide, ButtonAct::Cancel]);
+    let acts = [ButtonAct::ApproveAnyway, ButtonAct::Guide, ButtonAct::Reject, ButtonAct::Cancel];
+    assert_eq!(buttons(&world), acts);
     let bare = world.command(press(&gate, ButtonAct::Approve));
     let Answer::Refused(said) = bare else { panic!("{bare:?}") };
     assert_eq!(said.key, "gate.reason_needed");
@@ -132,7 +136,12 @@ fn a_plan_that_planning_again_does_not_mend_is_a_persons_to_decide() {
     let (gate_id, version) = (gate.gate_id, gate.version);
     world.command(Command::AskBack { gate_id, version, question: "name a number".to_owned() });
     assert_eq!(has_it(&world), Some(Role::Planner));
-    assert!(findings(&world, &id).is_empty(), "with a person's words it begins anew");
+    let review = world.request(&id).work.plan_review;
+    assert_eq!(
+        (review.sent_back, review.findings.len()),
+        (0, 1),
+        "it begins anew, and is told what was found"
+    );
     plans(&mut world, &["`bench` says less than 50 ms"], json!({}));
     assert_eq!(has_it(&world), Some(Role::Developer));
 
@@ -272,7 +281,8 @@ fn what_is_left_in_the_plan_of_a_sprint_is_a_persons_to_decide() {
             "guide" => {
                 let question = "leave the cache out".to_owned();
                 world.command(Command::AskBack { gate_id, version, question });
-                assert_eq!(the_sprint(&world).planning.last_reopen_reason, "leave the cache out");
+                let told = the_sprint(&world).planning.last_reopen_reason;
+                assert_eq!(told, "R-1: nobody measures it (a bench)\nleave the cache out");
                 assert_eq!(has_it(&world), Some(Role::Planner));
             }
             "reject" => drop(world.command(press(&gate, ButtonAct::Reject))),
@@ -298,7 +308,7 @@ fn the_plan_of_a_sprint_that_changes_while_it_is_asked_about_is_read_anew() {
     let mut world = World::new(Policy { gates, ..policy() });
     read_sprint(&mut world, &[0]);
     let gate = the_gate(&world);
-    assert_eq!(buttons(&world), [ButtonAct::Approve, ButtonAct::Reject, ButtonAct::Question]);
+    assert_eq!(buttons(&world), [ButtonAct::Approve, ButtonAct::Reject, ButtonAct::Guide]);
     let item = world.state.backlog.values().next().expect("an item").backlog_id.clone();
     let payload = json!([{ "backlog_id": item, "scope": "do something else" }]);
     world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
@@ -324,4 +334,69 @@ fn a_sprint_that_is_stopped_does_not_wait_for_its_plan() {
     world.finish_well();
     assert!(the_sprint(&world).status.is_terminal() && world.state.gates.is_empty());
     assert_eq!(world.landed(), 0);
+}
+
+#[test]
+fn a_sprint_whose_plan_was_turned_down_goes_on_with_todos_that_are_chosen_anew() {
+    let mut world = World::new(policy());
+    read_sprint(&mut world, &[1, 1]);
+    let gate = the_gate(&world);
+    // Words for the request at the card guide nobody: whoever may only ask overturns no decision.
+    let (request_id, text) = (gate.request_id.clone(), "one more thing".to_owned());
+    world.command(Command::Steer { request_id, text });
+    world.command(press(&gate, ButtonAct::Reject));
+    world.finish_well();
+    assert_eq!(the_sprint(&world).status, SprintStatus::Blocked);
+    world.command(Command::SprintRestart);
+    world.finish_well();
+    let ended = the_sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Completed);
+    let done = ended.work.todos.iter().filter(|it| it.status == TodoStatus::Committed);
+    assert_eq!((done.count(), world.landed()), (3, 3));
+}
+
+#[test]
+fn what_the_architect_finds_after_a_plan_was_approved_is_decided_about_again() {
+    for outcome in ["advance", "reopen"] {
+        let mut world = World::new(policy());
+        let id = world.message("do it");
+        for _ in 0..2 {
+            reads(&mut world, 1, "advance");
+        }
+        let gate = the_gate(&world);
+        let reason = "good enough".to_owned();
+        let (gate_id, version) = (gate.gate_id, gate.version);
+        world.command(Command::ApproveAnyway { gate_id, version, reason });
+        // The review sends it back to whoever says how it is built.
+        let todo = work_until(&mut world, |_, step| step == Some(steps::REVIEW));
+        let transition = json!({
+            "outcome": "reopen", "target_phase": "", "target_step": "", "reason": "wrong place",
+            "reopen_category": "architecture", "unresolved_items": [], "finalize_phase": false,
+        });
+        let said = json!({ "workflow_transition": transition });
+        report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Architect, said))));
+        reads(&mut world, 2, outcome);
+        let again = the_gate(&world);
+        assert_eq!((again.kind, has_it(&world)), (GateKind::Plan, None), "{outcome}");
+        assert!(world.request(&id).work.plan_review.is_open());
+    }
+}
+
+#[test]
+fn nobody_approves_the_plan_of_their_own_sprint_where_four_eyes_are_wanted() {
+    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
+    let mut world = World::new(Policy { gates, four_eyes: true, ..policy() });
+    let reply_route = ReplyRoute { author_id: Some(OWNER), ..ReplyRoute::default() };
+    let kickoff = Kickoff { milestone: "Faster".to_owned(), reply_route, ..Kickoff::default() };
+    world.command(Command::SprintStart { kickoff: Box::new(kickoff) });
+    while world.state.gates.is_empty() {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    let author =
+        Author { id: OWNER, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
+    let actor = Actor::Person { author, guild_id: Some(GUILD), via: Ingress::Button };
+    let command = press(&the_gate(&world), ButtonAct::Approve);
+    let Answer::Refused(said) = world.submit(Event::Command { actor, command }) else { panic!() };
+    assert_eq!(said.key, "gate.four_eyes");
 }

@@ -7,8 +7,9 @@ use serde_json::json;
 use super::scenes::{report, work_until};
 use super::world::{GENERAL, World, policy, result};
 use crate::domain::block::BlockCode;
+use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RequestId};
-use crate::domain::incoming::Command;
+use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::{Act, Button, ButtonAct};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
@@ -108,4 +109,38 @@ fn what_waits_for_that_answer_can_be_withdrawn() {
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     let late = world.command(press(&id, ButtonAct::Together));
     assert!(matches!(late, Answer::Refused(_)), "{late:?}");
+}
+
+#[test]
+fn a_message_that_was_split_is_changed_in_the_rooms_of_its_requests() {
+    let mut world = World::new(policy());
+    let words =
+        world.words(GENERAL, 900, "say goodbye, and write a changelog\n(manual) it is calm");
+    world.submit(Event::Message(words.clone()));
+    let id = world.state.requests.values().next().expect("one").request_id.clone();
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let said = json!({ "request_handling": {"mode": "route"}, "request_parts": TWO });
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Orchestrator, said))));
+    world.command(press(&id, ButtonAct::Split));
+    assert!(world.request(&id).work.persons_criteria.is_empty(), "that line is in neither piece");
+    // Discord tells of it again as it shows a link.
+    world.submit(Event::MessageEdited(words.clone()));
+    assert_eq!(world.request(&id).body, "say goodbye");
+    let other = "say farewell, and write a changelog".to_owned();
+    world.submit(Event::MessageEdited(Message { content: other, ..words }));
+    assert_eq!(world.request(&id).body, "say goodbye");
+    assert!(world.said.contains(&"edited_after_split".to_owned()), "{:?}", world.said);
+}
+
+#[test]
+fn words_instead_of_a_button_may_be_read_as_several_pieces_again() {
+    let (mut world, id) = handed_on(&TWO);
+    world.deliver();
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let words = world.words(room.expect("a room"), 901, "two requests, please");
+    world.submit(Event::Message(words));
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let said = json!({ "request_handling": {"mode": "route"}, "request_parts": TWO });
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Orchestrator, said))));
+    assert_eq!(code(&world, &id), Some(BlockCode::Parts));
 }

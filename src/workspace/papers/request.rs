@@ -106,7 +106,10 @@ mod tests {
         request.work.planned = Some(plan);
         let found = PlanFinding {
             by: PlanReviewer::Architect,
-            text: "C-2: nobody sees\n## whether".to_owned(),
+            rule: None,
+            part: "C-2".to_owned(),
+            phrase: String::new(),
+            text: "nobody sees\n## whether".to_owned(),
             advice: "name what is seen".to_owned(),
         };
         request.work.plan_review = PlanReview {
