@@ -38,7 +38,7 @@ pub use layout::{RELAY, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
     backlog_items, is_owned, is_owned_by_older, operation, operations, read_events, read_only,
-    read_request, read_settled_events, requests_ended_since, was_consumed,
+    read_request, read_settled, read_settled_events, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;

@@ -164,6 +164,22 @@ pub fn read_settled_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEve
     Ok(parsed(&lines_of(root, id)?.unwrap_or_default()))
 }
 
+/// The record whose file lies here below the folder of the runtime, by the owner of the workspace once its store has
+/// settled; `None` where there is none.
+///
+/// # Errors
+/// [`StoreError::Encode`] where its file does not parse.
+pub fn read_settled<R: Record + Clone>(root: &Path, path: &str) -> Result<Option<R>, StoreError> {
+    let path = format!("{RUNTIME}/{path}");
+    let bytes = match present(&root.join(&path))? {
+        Some(bytes) => Some(bytes),
+        None => history::packed(&RealDisk, root, &path)?,
+    };
+    let decoded = bytes.map(|bytes| record::decode(serde_json::from_slice(&bytes)?)).transpose();
+    let decoded = decoded.map_err(|error| StoreError::Encode { reason: error.to_string() })?;
+    Ok(decoded.map(Arc::unwrap_or_clone))
+}
+
 /// The file of a request's history, packed or not.
 fn lines_of(root: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, StoreError> {
     let path = layout::events(id);

@@ -430,6 +430,12 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     assert_eq!(next.status, SprintStatus::Completed);
     assert_eq!(delivered(&next), 3 - delivered(&ended));
     assert_eq!(house.on_branch("THANKS.md"), "Thank you.\n");
+    // What it depends on was delivered by the sprint before, and is told all the same.
+    let after = next.work.todos.iter().find(|todo| todo.title == "Thank people").unwrap();
+    let mut requests = house.requests().into_iter();
+    let after = requests.find(|it| Some(&it.request_id) == after.request_id.as_ref()).unwrap();
+    let told = prompts(&house, &after, "developer").await.concat();
+    assert!(told.contains("## Say goodbye: committed, commit "), "{told}");
     house.close().await;
 }
 

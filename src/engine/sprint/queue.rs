@@ -68,8 +68,31 @@ fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogIte
     let item = of_people(known, source, item, &turn.policy.check_names);
     let Some(old) = known else { return item };
     let item = keep_held(turn, old, keep_planned(old, source, item));
+    let item = keep_delivered(turn, old, source, item);
     let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
     if same == *old { same } else { item }
+}
+
+/// What an item was built on stays known when that has been delivered, though no agent names it any more: it is handed over
+/// to whoever builds the item, and nothing waits for it.
+fn keep_delivered(
+    turn: &Turn<'_>,
+    old: &BacklogItem,
+    source: BacklogSource,
+    mut item: BacklogItem,
+) -> BacklogItem {
+    if source == BacklogSource::User {
+        return item;
+    }
+    let settled = turn.settled_items();
+    let is_delivered = |id: &BacklogId| match turn.item(id) {
+        Some(on) => on.status == BacklogStatus::Done,
+        None => settled.contains_key(id),
+    };
+    let gone = old.depends_on.iter().filter(|id| is_delivered(id));
+    let gone: Vec<BacklogId> = gone.filter(|id| !item.depends_on.contains(id)).cloned().collect();
+    item.depends_on.extend(gone);
+    item
 }
 
 /// What a person's plan says of an item stays as it is, whatever an agent proposes.
