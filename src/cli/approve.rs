@@ -9,7 +9,7 @@ use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::request::Request;
 use crate::domain::state::State;
-use crate::engine::{budget_on_card, by_guard, content_of, contract};
+use crate::engine::{budget_on_card, by_guard, content_of, contract, needs_reason};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -129,8 +129,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
         }
     }
     let (id, content) = (&request.request_id, named(gate));
-    let against = gate.kind == GateKind::Plan && request.work.plan_review.is_open();
-    let anyway = if against { " --anyway \"why\"" } else { "" };
+    let anyway = if needs_reason(gate, request) { " --anyway \"why\"" } else { "" };
     say(format_args!("To approve: teams approve {id} --content {content}{anyway}"));
     say(format_args!("To turn it down: teams approve {id} --content {content} --no"));
     Ok(())

@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
 /// How many versions of a plan are looked at before a person decides.
-pub const MOST_ROUNDS: u32 = 3;
+const MOST_ROUNDS: u32 = 3;
 
 words! {
     /// Who looks at a plan.
@@ -100,7 +100,7 @@ impl PlanReview {
     }
 
     /// Takes what somebody found in the plan; whether the planner gets it back for that. It does while there is less
-    /// each time, for [`MOST_ROUNDS`] versions at most; then a person decides.
+    /// each time, for three versions at most; then a person decides.
     pub fn take(&mut self, by: PlanReviewer, found: Vec<PlanFinding>) -> bool {
         let before = self.counts.insert(by, found.len());
         let falls = before.is_none_or(|before| before == 0 || found.len() < before);

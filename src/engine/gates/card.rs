@@ -66,12 +66,12 @@ pub(in crate::engine) fn open(
             Some(sprint) => lanes::ahead_of_sprint(turn, sprint),
         };
     }
-    let against = kind == GateKind::Plan && request.work.plan_review.is_open();
+    let needs_reason = needs_reason(&gate, request);
     turn.save(gate);
     turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
-    if against {
+    if needs_reason {
         buttons = vec![
             button(ButtonAct::ApproveAnyway),
             button(ButtonAct::Guide),
@@ -266,6 +266,12 @@ pub(in crate::engine) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateStat
         say::unbutton(turn, card, Some(&gate.request_id));
     }
     turn.save(Gate { state, ..gate.clone() });
+}
+
+/// Whether something was found that speaks against a yes, so that one takes a reason.
+#[must_use]
+pub fn needs_reason(gate: &Gate, request: &Request) -> bool {
+    gate.kind == GateKind::Plan && request.work.plan_review.is_open()
 }
 
 /// What names the content of a gate to people: the commit, or the digest of the command line.

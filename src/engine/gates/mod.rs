@@ -29,7 +29,7 @@ mod request_text;
 pub(in crate::engine) mod spending;
 pub(in crate::engine) mod stance;
 
-pub use card::{by_guard, content_of, on_card as budget_on_card};
+pub use card::{by_guard, content_of, needs_reason, on_card as budget_on_card};
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};
@@ -95,11 +95,9 @@ pub(super) fn decide(
     let Some(by) = Decider::of(granted.actor()) else {
         return refused("gate.not_yours");
     };
-    let reason = if let Verdict::Yes { reason } = &verdict { reason.as_deref() } else { None };
-    let speaks_against = gate.kind == GateKind::Plan && request.work.plan_review.is_open();
-    if matches!(verdict, Verdict::Yes { .. })
-        && speaks_against
-        && reason.is_none_or(|it| it.trim().is_empty())
+    if let Verdict::Yes { reason } = &verdict
+        && needs_reason(&gate, &request)
+        && reason.as_ref().is_none_or(|it| it.trim().is_empty())
     {
         return refused("gate.reason_needed");
     }

@@ -1,5 +1,5 @@
-//! The gate of plans: what was planned for a request of a person, or for a sprint, is built when a person, or the configuration, says
-//! so. Approval is bound to the plan; another plan is asked about anew.
+//! The gate of plans: what was planned for a request of a person, or for a sprint, is built when a person, or the
+//! configuration, says so. Approval is bound to the plan; another plan is asked about anew.
 
 use serde_json::json;
 

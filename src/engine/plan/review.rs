@@ -59,7 +59,7 @@ pub(in crate::engine) fn proposed(result: &RoleResult) -> Vec<PlanFinding> {
 }
 
 /// As much of what was found as is kept.
-pub(in crate::engine) fn kept(mut found: Vec<PlanFinding>) -> Vec<PlanFinding> {
+fn kept(mut found: Vec<PlanFinding>) -> Vec<PlanFinding> {
     found.truncate(MOST_FINDINGS);
     found
 }
@@ -140,23 +140,23 @@ fn of_request(request: &Request) -> Vec<PlanFinding> {
         | PlanPart::Dependency(..)
         | PlanPart::Path(..) => String::new(),
     };
-    let finding = |problem: PlanProblem| {
-        let part = part(&problem);
-        by_rule(problem, part)
-    };
-    kept(problems.map(finding).collect())
+    found(problems, part)
 }
 
-/// What a rule found in the part of this name.
-pub(in crate::engine) fn by_rule(problem: PlanProblem, part: String) -> PlanFinding {
-    PlanFinding {
+/// What rules found, each in the part that `part` names.
+pub(in crate::engine) fn found(
+    problems: impl Iterator<Item = PlanProblem>,
+    part: impl Fn(&PlanProblem) -> String,
+) -> Vec<PlanFinding> {
+    let finding = |problem: PlanProblem| PlanFinding {
         by: PlanReviewer::Rules,
         rule: Some(problem.rule),
-        part,
+        part: part(&problem),
         phrase: problem.phrase.unwrap_or_default().to_owned(),
         text: say::cut(&problem.message, LONGEST),
         advice: problem.hint,
-    }
+    };
+    kept(problems.map(finding).collect())
 }
 
 /// Everything that people said about the request.

@@ -300,9 +300,5 @@ fn by_rules(turn: &Turn<'_>, id: &SprintId) -> Vec<PlanFinding> {
         PlanPart::Requirement(at) => numbered::name(REQUIREMENT, at),
         PlanPart::Whole => String::new(),
     };
-    let finding = |problem: PlanProblem| {
-        let part = part(&problem);
-        review::by_rule(problem, part)
-    };
-    review::kept(problems.map(finding).collect())
+    review::found(problems, part)
 }
