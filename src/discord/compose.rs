@@ -11,7 +11,7 @@ use crate::discord::rest::Upload;
 use crate::discord::split::{MAX_PARTS, MESSAGE_LIMIT, beginning, length, shorten, split};
 use crate::domain::ids::{MessageId, OutgoingId, UserId};
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Button, ButtonAct, ChoiceMenu, Content, LaneMenu};
+use crate::domain::outgoing::{Button, ButtonAct, ChoiceMenu, Content, LaneMenu, Menu};
 use crate::domain::routes::Lane;
 
 /// Buttons in a row.
@@ -256,6 +256,14 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
     buttons.chunks(ROW).map(|row| json!({"type": 1, "components": row})).collect()
 }
 
+/// The row with a list to choose from.
+pub(crate) fn menu(menu: &Menu, catalog: &Catalog, language: Language) -> Value {
+    match menu {
+        Menu::Choice(choice) => choice_menu(choice, catalog, language),
+        Menu::Lane(lanes) => lane_menu(lanes, catalog, language),
+    }
+}
+
 /// The row with the lanes that a person may choose from.
 pub(crate) fn lane_menu(menu: &LaneMenu, catalog: &Catalog, language: Language) -> Value {
     let lanes = Lane::ALL.into_iter().filter(|lane| *lane != Lane::Answer);
@@ -277,7 +285,7 @@ pub(crate) fn lane_menu(menu: &LaneMenu, catalog: &Catalog, language: Language) 
 }
 
 /// The row with the options of a question, and the one that leaves it to the planner.
-pub(crate) fn choice_menu(menu: &ChoiceMenu, catalog: &Catalog, language: Language) -> Value {
+fn choice_menu(menu: &ChoiceMenu, catalog: &Catalog, language: Language) -> Value {
     let id = Button { act: ButtonAct::Choose, subject: menu.subject.clone(), version: 0 };
     let option = |(option, place): (&String, usize)| json!({ "label": shorten(option, MENU_TEXT), "value": place.to_string() });
     let mut options: Vec<Value> = menu.options.iter().zip(1..).map(option).collect();

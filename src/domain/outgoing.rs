@@ -183,6 +183,16 @@ pub struct LaneMenu {
     pub chosen: Lane,
 }
 
+/// A list to choose from, below a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Menu {
+    /// The options of a question.
+    Choice(ChoiceMenu),
+    /// The lanes of a request.
+    Lane(LaneMenu),
+}
+
 /// The options of a question; its id on the wire is that of a button with [`ButtonAct::Choose`]. What is chosen is the
 /// place of the option, from 1, or 0 for what is assumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,7 +235,7 @@ pub enum Act {
         room_of: Option<RequestId>,
         /// Lists to choose from, above the buttons.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        menus: Vec<ChoiceMenu>,
+        menus: Vec<Menu>,
     },
     /// Create the status card of a request, or edit it in place.
     Card {

@@ -12,7 +12,7 @@ use crate::domain::change::Change;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
 use crate::domain::outgoing::{
-    Act, ButtonAct, DeliveryRefusal, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState,
+    Act, ButtonAct, DeliveryRefusal, Menu, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState,
     Priority, REFUSED_KEPT, SET_ASIDE, Target, Voice,
 };
 use crate::domain::record::RecordId;
@@ -93,7 +93,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         super::gates::card::point_to_card(turn, &gate, channel_id);
                     }
                 }
-                Act::Post { gate_id: None, menus, .. } if !menus.is_empty() => {
+                Act::Post { gate_id: None, menus, .. }
+                    if matches!(menus.first(), Some(Menu::Choice(_))) =>
+                {
                     if let (Some(id), Some(message)) = (&old.request_id, message_ids.last()) {
                         let card = (channel_id, *message);
                         let is_asked = turn.request(id).is_some_and(questions::is_asked);

@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::{ending, say};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::RequestId;
-use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
+use crate::domain::outgoing::ButtonAct;
 use crate::domain::result::RoleResult;
 
 /// The most pieces that one message is asked about.
@@ -37,20 +37,7 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) ->
     ending::stop(turn, id, BlockCode::Parts, "", Vec::new());
     let Some(request) = turn.edit(id) else { return false };
     request.params.parts = parts;
-    let button = |act| Button { act, subject: id.to_string(), version: 0 };
-    let act = Act::Post {
-        content: say::content("parts.card", request.conversation.language, values),
-        reply_to: None,
-        mention: request.conversation.reply_route.author_id,
-        buttons: [ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel].map(button).into(),
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
-        menus: Vec::new(),
-    };
-    let target = Target::Room(id.clone());
-    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
-    outgoing.request_id = Some(id.clone());
-    turn.send(outgoing);
+    let buttons = [ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
+    say::ask(turn, id, ("parts.card", values), (&buttons, Vec::new()));
     true
 }

@@ -9,7 +9,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::intent::Intent;
 use crate::domain::modes::PlanningMode;
-use crate::domain::outgoing::{Act, Button, ButtonAct, ChoiceMenu, Priority, Target, Voice};
+use crate::domain::outgoing::{ButtonAct, ChoiceMenu, Menu, Priority, Voice};
 use crate::domain::plan_decision::{DecidedAnswer, DecidedBy, LONGEST_ANSWER, PlanDecision};
 use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Request};
@@ -67,28 +67,15 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     let has_room = request.conversation.room.is_some();
     let decisions = say::decisions(request);
     let values = json!({ "request_id": id.as_str(), "decisions": decisions, "has_room": has_room });
-    let menu = |(decision, number): (&PlanDecision, usize)| ChoiceMenu {
+    let menu = |(decision, number): (&PlanDecision, usize)| Menu::Choice(ChoiceMenu {
         subject: format!("{id}.{number}"),
         label: format!("D-{number} · {}", decision.question),
         options: decision.options.clone(),
         assumption: decision.assumption.clone(),
-    };
+    });
     let menus = request.work.decisions.iter().zip(1..).map(menu).collect();
-    let button = |act| Button { act, subject: id.to_string(), version: 0 };
-    let act = Act::Post {
-        content: say::content("questions.card", request.conversation.language, values),
-        reply_to: None,
-        mention: request.conversation.reply_route.author_id,
-        buttons: vec![button(ButtonAct::YouDecide), button(ButtonAct::Cancel)],
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
-        menus,
-    };
-    let target = Target::Room(id.clone());
-    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
-    outgoing.request_id = Some(id.clone());
-    turn.send(outgoing);
+    let buttons = [ButtonAct::YouDecide, ButtonAct::Cancel];
+    say::ask(turn, id, ("questions.card", values), (&buttons, menus));
 }
 
 /// Says in the room what was decided, but for what was `told` before.

@@ -229,6 +229,7 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
         | lifecycle::WorkflowDecision::Blocked { .. } => None,
     };
     room_report(turn, id, Role::Orchestrator, "intake", result, next, Vec::new());
+    lanes::ask_where_unsure(turn, id, result.proposals.request_intent);
     progress::start(turn, id, decision, &result.summary);
 }
 

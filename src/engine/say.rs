@@ -8,7 +8,7 @@ use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{
-    Act, Button, ButtonAct, Content, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
+    Act, Button, ButtonAct, Content, Menu, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
 use crate::domain::request::{Request, RequestStatus};
@@ -62,6 +62,31 @@ pub(super) fn post(content: Content) -> Act {
         room_of: None,
         menus: Vec::new(),
     }
+}
+
+/// Asks in the room of a request, notifying who asked for it.
+pub(super) fn ask(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    (key, values): (&str, Value),
+    (buttons, menus): (&[ButtonAct], Vec<Menu>),
+) {
+    let Some(request) = turn.request(id) else { return };
+    let button = |act: &ButtonAct| Button { act: *act, subject: id.to_string(), version: 0 };
+    let act = Act::Post {
+        content: content(key, request.conversation.language, values),
+        reply_to: None,
+        mention: request.conversation.reply_route.author_id,
+        buttons: buttons.iter().map(button).collect(),
+        gate_id: None,
+        files: Vec::new(),
+        room_of: None,
+        menus,
+    };
+    let target = Target::Room(id.clone());
+    let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Approval, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
 }
 
 /// Takes the buttons of a card away, which was answered or is about nothing any more.

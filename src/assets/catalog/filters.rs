@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::domain::language::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
-pub(super) const WORDS: [&str; 25] = [
+pub(super) const WORDS: [&str; 26] = [
+    "intent",
     "plan_rule",
     "reviewer",
     "role",

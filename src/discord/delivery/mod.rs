@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::assets::catalog::{Catalog, Rendered};
-use crate::discord::compose::{Parts, choice_menu, components};
+use crate::discord::compose::{Parts, components, menu};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
 use crate::discord::outbound_files::{self, Outbound};
@@ -25,7 +25,7 @@ use crate::discord::rest::Upload;
 use crate::discord::speakers::Speakers;
 use crate::discord::standing::Board;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
-use crate::domain::outgoing::{Act, Button, ChoiceMenu, Content, Outgoing, OutgoingOutcome, Voice};
+use crate::domain::outgoing::{Act, Button, Content, Menu, Outgoing, OutgoingOutcome, Voice};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
@@ -127,7 +127,7 @@ impl From<RestError> for SendError {
 /// What a post consists of.
 struct Post<'a> {
     content: &'a Content,
-    below: (&'a [Button], &'a [ChoiceMenu]),
+    below: (&'a [Button], &'a [Menu]),
     reply_to: Option<MessageId>,
     mention: Option<UserId>,
     files: Outbound,
@@ -395,7 +395,7 @@ impl Delivery {
         let language = post.content.language;
         let mut parts = Parts::new(&rendered, header, mentioned);
         let (buttons, menus) = post.below;
-        let menus = menus.iter().map(|menu| choice_menu(menu, &self.catalog, language));
+        let menus = menus.iter().map(|one| menu(one, &self.catalog, language));
         parts.components = menus.chain(components(buttons, &self.catalog, language)).collect();
         parts
             .attach(post.files, &self.catalog, language)

@@ -17,7 +17,7 @@ use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Act, Button, ButtonAct};
+use crate::domain::outgoing::{Act, Button, ButtonAct, LaneMenu, Menu};
 use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{RequestIntent, ResultStatus};
@@ -424,6 +424,39 @@ fn criteria_that_are_taken_back_after_the_build_are_told() {
     let told = world.said.iter().filter(|key| *key == "room.criteria_changed").count();
     let criteria = written(&world.request(&id).work.criteria);
     assert_eq!((plans, told, criteria), (2, 1, vec!["it greets".into(), "it whispers".into()]));
+}
+
+/// Nothing waits for the answer: who asked may take another lane, or want nothing but an answer, at the card.
+#[test]
+fn where_nobody_is_sure_of_the_lane_a_card_offers_the_others_and_the_work_goes_on() {
+    let said = |confidence| {
+        json!({
+            "request_handling": { "mode": "route" },
+            "request_intent": { "intent": "bug_fix", "confidence": confidence, "size": "normal" },
+        })
+    };
+    for (confidence, is_asked) in [(95, false), (20, true)] {
+        let mut world = World::new(with_routes());
+        let id = world.message("hmm, that thing");
+        let Some(Todo::Run(envelope)) = world.todo().first().cloned() else { panic!("no run") };
+        let answer = result(Role::Orchestrator, said(confidence));
+        world.run(&envelope, RunOutcome::Result(Arc::new(answer)));
+        let report = world.todo()[0].clone();
+        world.do_well(&report);
+        let card = world.state.outgoing.values().find_map(|it| {
+            let Act::Post { content, menus, buttons, .. } = &it.act else { return None };
+            let is_it = content.key == "room.which_lane";
+            is_it.then(|| (menus.clone(), buttons.clone()))
+        });
+        let lane = world.request(&id).route.lane.expect("a lane").lane;
+        let Some((menus, buttons)) = card.filter(|_| is_asked) else {
+            assert!(!is_asked, "nobody is asked");
+            continue;
+        };
+        assert_eq!(menus, [Menu::Lane(LaneMenu { request_id: id.clone(), chosen: lane })]);
+        assert_eq!(buttons.iter().map(|it| it.act).collect::<Vec<_>>(), [ButtonAct::Answer]);
+        assert_eq!(world.request(&id).status, RequestStatus::Delegated, "it goes on");
+    }
 }
 
 #[test]

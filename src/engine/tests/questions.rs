@@ -15,7 +15,7 @@ use crate::domain::incoming::{Attachment, Command, Message, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::modes::PlanningMode;
-use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
+use crate::domain::outgoing::{Act, Button, ButtonAct, Menu, OutgoingOutcome};
 use crate::domain::plan_decision::NumberedAnswer;
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::RequestStatus;
@@ -193,7 +193,13 @@ fn the_card_is_answered_by_whoever_may_ask_and_closed_with_the_last_answer() {
     });
     let (menus, buttons) = menus.expect("a card");
     assert_eq!(
-        menus.iter().map(|it| it.subject.clone()).collect::<Vec<_>>(),
+        menus
+            .iter()
+            .map(|it| match it {
+                Menu::Choice(choice) => choice.subject.clone(),
+                Menu::Lane(lanes) => panic!("{lanes:?}"),
+            })
+            .collect::<Vec<_>>(),
         [format!("{id}.1"), format!("{id}.2")]
     );
     assert_eq!(
