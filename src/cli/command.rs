@@ -14,6 +14,15 @@ use crate::{store, workspace};
 pub(super) enum Request {
     Cancel(About),
     Retry(About),
+    Split(About),
+    Pause(About),
+    Skip {
+        #[command(flatten)]
+        about: About,
+        /// Why nobody does it
+        #[arg(required = true, value_name = "REASON")]
+        words: Vec<String>,
+    },
     Steer {
         #[command(flatten)]
         about: About,
@@ -57,13 +66,23 @@ pub(super) struct About {
 
 /// Does something to a request.
 pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure> {
-    let (Request::Cancel(about) | Request::Retry(about) | Request::Steer { about, .. }) = command;
+    let (Request::Cancel(about)
+    | Request::Retry(about)
+    | Request::Split(about)
+    | Request::Pause(about)
+    | Request::Skip { about, .. }
+    | Request::Steer { about, .. }) = command;
     if !in_a_run() {
         must_be_open(&global.existing()?, &about.request)?;
     }
     let command = match command {
         Request::Cancel(about) => Command::Cancel { request_id: about.request.clone() },
         Request::Retry(about) => Command::Retry { request_id: about.request.clone() },
+        Request::Split(about) => Command::Split { request_id: about.request.clone() },
+        Request::Pause(about) => Command::Pause { request_id: about.request.clone() },
+        Request::Skip { about, words } => {
+            Command::Skip { request_id: about.request.clone(), reason: words.join(" ") }
+        }
         Request::Steer { about, words } => {
             Command::Steer { request_id: about.request.clone(), text: words.join(" ") }
         }

@@ -14,8 +14,8 @@ pub enum Form {
     Question,
     /// The one that says what is wrong with what a person looked at.
     Issue,
-    /// The one that says what should be different.
-    RequestChanges,
+    /// One with words about a request: what should be different, what to try, why nobody does it.
+    AboutRequest,
 }
 
 /// The rules of the team as far as the link needs them.

@@ -253,7 +253,7 @@ mod tests {
             .iter()
             .filter_map(|it| it["name"].as_str())
             .collect();
-        assert_eq!(inner, ["cancel", "retry", "steer"]);
+        assert_eq!(inner, ["cancel", "retry", "split", "pause", "skip", "steer"]);
         assert_eq!(request["options"][0]["options"][0]["autocomplete"], true);
     }
 }

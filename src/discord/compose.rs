@@ -234,7 +234,10 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .take(ROW * ROW)
         .map(|button| {
             let style = match button.act {
-                ButtonAct::Retry | ButtonAct::Split => 1,
+                ButtonAct::Retry
+                | ButtonAct::TryWithWords
+                | ButtonAct::AsSprint
+                | ButtonAct::Split => 1,
                 ButtonAct::Cancel
                 | ButtonAct::Question
                 | ButtonAct::Guide
@@ -245,6 +248,8 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 | ButtonAct::YouDecide
                 | ButtonAct::RequestChanges
                 | ButtonAct::Skip
+                | ButtonAct::SkipRequest
+                | ButtonAct::Pause
                 | ButtonAct::Blocked => 2,
                 ButtonAct::Approve | ButtonAct::Pass => 3,
                 ButtonAct::Reject | ButtonAct::ApproveAnyway | ButtonAct::Issue => 4,

@@ -32,6 +32,12 @@ const ISSUE: &str = "i:";
 /// How a form that says what should be different is known again; the request and a version follow.
 const REVISE: &str = "r:";
 
+/// How a form with words for a request that is tried again is known again; the request and a version follow.
+const WORD: &str = "w:";
+
+/// How a form that says why nobody does a request is known again; the request and a version follow.
+const SKIP: &str = "x:";
+
 /// The field of all these.
 pub(crate) const WORDS: &str = "question";
 
@@ -51,6 +57,8 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             ButtonAct::ApproveAnyway => (ANYWAY, "anyway"),
             ButtonAct::Issue => (ISSUE, "issue"),
             ButtonAct::RequestChanges => (REVISE, "revise"),
+            ButtonAct::TryWithWords => (WORD, "words"),
+            ButtonAct::SkipRequest => (SKIP, "skip_request"),
             ButtonAct::Approve
             | ButtonAct::Reject
             | ButtonAct::Pass
@@ -58,6 +66,8 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             | ButtonAct::Blocked
             | ButtonAct::Cancel
             | ButtonAct::Retry
+            | ButtonAct::Pause
+            | ButtonAct::AsSprint
             | ButtonAct::Split
             | ButtonAct::Together
             | ButtonAct::Answer
@@ -113,7 +123,21 @@ pub(crate) fn criterion_of(custom_id: &str) -> Option<CriterionRef> {
 
 /// The request of a form that says what should be different about it; `None` for any other.
 pub(crate) fn revised(custom_id: &str) -> Option<RequestId> {
-    let (request, _) = custom_id.strip_prefix(REVISE)?.rsplit_once(':')?;
+    request(custom_id.strip_prefix(REVISE)?)
+}
+
+/// The request of a form with words for its next attempt; `None` for any other.
+pub(crate) fn tried_with_words(custom_id: &str) -> Option<RequestId> {
+    request(custom_id.strip_prefix(WORD)?)
+}
+
+/// The request of a form that says why nobody does it; `None` for any other.
+pub(crate) fn skipped(custom_id: &str) -> Option<RequestId> {
+    request(custom_id.strip_prefix(SKIP)?)
+}
+
+fn request(text: &str) -> Option<RequestId> {
+    let (request, _) = text.rsplit_once(':')?;
     RequestId::parse(request).ok()
 }
 

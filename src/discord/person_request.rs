@@ -75,9 +75,12 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
             Some(Form::Issue)
         }
         PersonRequest::Command(Command::Press { button, .. })
-            if button.act == ButtonAct::RequestChanges =>
+            if matches!(
+                button.act,
+                ButtonAct::RequestChanges | ButtonAct::TryWithWords | ButtonAct::SkipRequest
+            ) =>
         {
-            Some(Form::RequestChanges)
+            Some(Form::AboutRequest)
         }
         PersonRequest::Command(_)
         | PersonRequest::Look(_)
@@ -265,6 +268,15 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
         ["request", "retry"] => {
             request(&|request_id| PersonRequest::Command(Command::Retry { request_id }))
         }
+        ["request", "split"] => {
+            request(&|request_id| PersonRequest::Command(Command::Split { request_id }))
+        }
+        ["request", "pause"] => {
+            request(&|request_id| PersonRequest::Command(Command::Pause { request_id }))
+        }
+        ["request", "skip"] => request(&|request_id| {
+            PersonRequest::Command(Command::Skip { request_id, reason: text() })
+        }),
         ["request", "steer"] => request(&|request_id| {
             PersonRequest::Command(Command::Steer { request_id, text: text() })
         }),
@@ -414,26 +426,8 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     let shown = Language::of_locale(&payload.locale);
     let actor = actor(&payload.user, payload.member.as_ref(), payload.guild_id, Ingress::Modal);
     let channel_id = ChannelId(payload.channel_id.get());
-    if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
-        let question = text(forms::WORDS).to_owned();
-        let wanted = PersonRequest::Command(Command::AskBack { gate_id, version, question });
-        return Some(Commanded { actor, channel_id, language: shown, wanted });
-    }
-    if let Some((gate_id, version)) = forms::approved_anyway(&payload.data.custom_id) {
-        let reason = text(forms::WORDS).to_owned();
-        let wanted = PersonRequest::Command(Command::ApproveAnyway { gate_id, version, reason });
-        return Some(Commanded { actor, channel_id, language: shown, wanted });
-    }
-    if let Some(request_id) = forms::revised(&payload.data.custom_id) {
-        let text = text(forms::WORDS).to_owned();
-        let wanted =
-            PersonRequest::Command(Command::RequestChanges { request_id, text, ended: None });
-        return Some(Commanded { actor, channel_id, language: shown, wanted });
-    }
-    if let Some(criterion) = forms::criterion_of(&payload.data.custom_id) {
-        let words = text(forms::WORDS).to_owned();
-        let verdict = ManualVerdict::Issue;
-        let wanted = PersonRequest::Command(Command::Verify { criterion, verdict, words });
+    if let Some(command) = with_words(&payload.data.custom_id, text(forms::WORDS).to_owned()) {
+        let wanted = PersonRequest::Command(command);
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     let files = forms::files_of(&payload.data.custom_id)?;
@@ -449,6 +443,24 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     kickoff.language = Some(Language::of(&words).unwrap_or(shown));
     let wanted = PersonRequest::Kickoff(Box::new(kickoff), files);
     Some(Commanded { actor, channel_id, language: shown, wanted })
+}
+
+/// What a form of one field says; `None` for any other form.
+fn with_words(form: &str, text: String) -> Option<Command> {
+    if let Some((gate_id, version)) = forms::gate_of(form) {
+        Some(Command::AskBack { gate_id, version, question: text })
+    } else if let Some((gate_id, version)) = forms::approved_anyway(form) {
+        Some(Command::ApproveAnyway { gate_id, version, reason: text })
+    } else if let Some(request_id) = forms::revised(form) {
+        Some(Command::RequestChanges { request_id, text, ended: None })
+    } else if let Some(request_id) = forms::tried_with_words(form) {
+        Some(Command::Steer { request_id, text })
+    } else if let Some(request_id) = forms::skipped(form) {
+        Some(Command::Skip { request_id, reason: text })
+    } else {
+        let (criterion, verdict) = (forms::criterion_of(form)?, ManualVerdict::Issue);
+        Some(Command::Verify { criterion, verdict, words: text })
+    }
 }
 
 /// One requirement a line, with or without a bullet; each once.

@@ -131,6 +131,13 @@ impl BlockCode {
         )
     }
 
+    /// Whether everything that the team may try by itself has been tried.
+    #[must_use]
+    pub const fn ends_an_attempt(self) -> bool {
+        self.is_a_spent_loop()
+            || matches!(self, Self::StepFailed | Self::PlannerContract | Self::NoChange)
+    }
+
     /// Whether a counter that bounds a loop is used up: the same step again gives nothing back.
     #[must_use]
     pub const fn is_a_spent_loop(self) -> bool {

@@ -145,7 +145,7 @@ pub const GROUPS: [(Words, Words); 5] = [
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 27] = [
+pub const COMMANDS: [Entry; 30] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
@@ -233,6 +233,30 @@ pub const COMMANDS: [Entry; 27] = [
         path: &[words("request", "요청"), words("retry", "다시")],
         about: words("Let a blocked request try again", "막힌 요청 다시 시도"),
         options: &[REQUEST],
+        right: Right::Ask,
+    },
+    Entry {
+        path: &[words("request", "요청"), words("split", "나누기")],
+        about: words(
+            "Have what the team could not do planned in pieces",
+            "팀이 해내지 못한 일을 나누어 계획하기",
+        ),
+        options: &[REQUEST],
+        right: Right::Ask,
+    },
+    Entry {
+        path: &[words("request", "요청"), words("pause", "보류")],
+        about: words("Let what the team could not do rest", "팀이 해내지 못한 일 잠시 두기"),
+        options: &[REQUEST],
+        right: Right::Ask,
+    },
+    Entry {
+        path: &[words("request", "요청"), words("skip", "건너뛰기")],
+        about: words(
+            "End what the team could not do, for a reason",
+            "팀이 해내지 못한 일을 이유와 함께 건너뛰기",
+        ),
+        options: &[REQUEST, choice(words("text", "내용"), words("Why", "이유"), Takes::Text, true)],
         right: Right::Ask,
     },
     Entry {

@@ -138,6 +138,23 @@ pub enum Command {
         /// Which.
         request_id: RequestId,
     },
+    /// Have the planner divide what the team could not do as one piece.
+    Split {
+        /// Which.
+        request_id: RequestId,
+    },
+    /// Let what the team could not do rest.
+    Pause {
+        /// Which.
+        request_id: RequestId,
+    },
+    /// End what the team could not do: nobody does it.
+    Skip {
+        /// Which.
+        request_id: RequestId,
+        /// Why.
+        reason: String,
+    },
     /// Decide what waits for a person.
     Decide {
         /// The request that waits.

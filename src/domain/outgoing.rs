@@ -127,12 +127,20 @@ words! {
         Cancel = "cancel",
         /// Try a blocked request again.
         Retry = "retry",
+        /// Try it again with a word: opens a form.
+        TryWithWords = "words",
+        /// Nobody does it: opens a form for the reason.
+        SkipRequest = "skip_request",
+        /// Nobody decides about it now.
+        Pause = "pause",
         /// Leave the planner's questions to the planner.
         YouDecide = "you_decide",
         /// Answer a question of the planner: a list of choices.
         Choose = "choose",
         /// Several pieces of work are as many requests.
         Split = "split",
+        /// They are a sprint.
+        AsSprint = "as_sprint",
         /// They are one.
         Together = "together",
         /// Answer, and build nothing.

@@ -10,7 +10,9 @@ use super::plan::import;
 use super::request_changes::request_changes;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
-use super::{followup, intake, outbox, question_answers, routes, say, split, sprint, verify};
+use super::{
+    after_failure, followup, intake, outbox, question_answers, routes, say, split, sprint, verify,
+};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Command, RouteChange};
@@ -89,6 +91,11 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Steer { request_id, text } => steer(turn, actor, &request_id, &text),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
+        Command::Split { request_id } => after_failure::split(turn, actor, &request_id),
+        Command::Pause { request_id } => after_failure::pause(turn, actor, &request_id),
+        Command::Skip { request_id, reason } => {
+            after_failure::skip(turn, actor, &request_id, &reason)
+        }
         Command::OutboxRetry => match authorize(turn.policy, actor, Resource::Team) {
             Ok(granted) => outbox::retry(turn, &granted),
             Err(_) => Answer::Refused(plain(turn.policy.language, "not_allowed", json!({}))),
@@ -164,6 +171,8 @@ fn press(
         | ButtonAct::ApproveAnyway
         | ButtonAct::Guide
         | ButtonAct::Issue
+        | ButtonAct::TryWithWords
+        | ButtonAct::SkipRequest
         | ButtonAct::RequestChanges => Answer::Accepted,
         ButtonAct::Pass => {
             verify_by_card(turn, actor, button, ManualVerdict::Pass, (channel, message))
@@ -176,34 +185,35 @@ fn press(
         }
         // A list of choices comes as what was chosen.
         ButtonAct::Lane | ButtonAct::Choose => Answer::Ignored("nothing was chosen"),
-        ButtonAct::YouDecide => match RequestId::parse(&button.subject) {
-            Ok(id) => {
-                question_answers::answer(turn, actor, &id, (&[], true), Some((channel, message)))
-            }
-            Err(_) => Answer::Ignored("not a request"),
-        },
-        ButtonAct::Answer => match RequestId::parse(&button.subject) {
-            Ok(id) => routes::change(turn, actor, &id, RouteChange::Lane(Lane::Answer)),
-            Err(_) => Answer::Ignored("not a request"),
-        },
-        ButtonAct::Split | ButtonAct::Together => {
-            let Ok(id) = RequestId::parse(&button.subject) else {
-                return Answer::Ignored("not a request");
-            };
-            let answer =
-                if button.act == ButtonAct::Split { split::split } else { split::together };
-            answer(turn, actor, &id, (channel, message))
-        }
-        ButtonAct::Cancel | ButtonAct::Retry => {
-            let Ok(id) = RequestId::parse(&button.subject) else {
-                return Answer::Ignored("not a request");
-            };
-            if button.act == ButtonAct::Cancel {
-                cancel(turn, actor, &id)
+        ButtonAct::YouDecide => about_request(button, |id| {
+            question_answers::answer(turn, actor, id, (&[], true), Some((channel, message)))
+        }),
+        ButtonAct::Answer => about_request(button, |id| {
+            routes::change(turn, actor, id, RouteChange::Lane(Lane::Answer))
+        }),
+        ButtonAct::Split => about_request(button, |id| {
+            if turn.request(id).is_some_and(Request::has_given_up) {
+                after_failure::split(turn, actor, id)
             } else {
-                retry(turn, actor, &id)
+                split::split(turn, actor, id, (channel, message))
             }
+        }),
+        ButtonAct::Together => {
+            about_request(button, |id| split::together(turn, actor, id, (channel, message)))
         }
+        ButtonAct::AsSprint => {
+            about_request(button, |id| split::as_sprint(turn, actor, id, (channel, message)))
+        }
+        ButtonAct::Pause => about_request(button, |id| after_failure::pause(turn, actor, id)),
+        ButtonAct::Cancel => about_request(button, |id| cancel(turn, actor, id)),
+        ButtonAct::Retry => about_request(button, |id| retry(turn, actor, id)),
+    }
+}
+
+fn about_request(button: &Button, then: impl FnOnce(&RequestId) -> Answer) -> Answer {
+    match RequestId::parse(&button.subject) {
+        Ok(id) => then(&id),
+        Err(_) => Answer::Ignored("not a request"),
     }
 }
 
@@ -248,6 +258,11 @@ fn cancel(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
 
 /// Words for a request under way, as if they were written in its room.
 fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answer {
+    if !text.trim().is_empty()
+        && let Some(answer) = after_failure::with_words(turn, actor, id, text)
+    {
+        return answer;
+    }
     let request = match about(turn, id) {
         Ok(request) => request,
         Err(answer) => return answer,

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::decision::Wake;
 use super::gates::card;
-use super::say;
 use super::turn::Turn;
+use super::{after_failure, say};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::EnvelopeFolder;
@@ -38,8 +38,10 @@ pub(super) fn block(
         "required_inputs": required_inputs,
         "who": who,
     });
+    let Some(request) = turn.request(id) else { return };
+    let acts = after_failure::buttons(turn, request);
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
-    let buttons = vec![button(ButtonAct::Retry), button(ButtonAct::Cancel)];
+    let buttons = acts.into_iter().map(button).collect();
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
 }
 
@@ -56,7 +58,9 @@ pub(super) fn stop(
     request.status = RequestStatus::Blocked;
     request.route.next_role = None;
     request.work.active_run = None;
-    let blocked = Blocked { code, detail: say::cut(detail, 1_500), required_inputs, since: now };
+    let detail_kept = say::cut(detail, 1_500);
+    let blocked =
+        Blocked { code, detail: detail_kept, required_inputs, since: now, paused_by: None };
     request.blocked = Some(blocked);
     turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
 }

@@ -296,7 +296,9 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
     request.chosen_by(SelectionSource::BlockedRetry);
-    let replans = |code: BlockCode| code.is_a_spent_loop() || code == BlockCode::PlanRejected;
+    let replans = |code: BlockCode| {
+        code.is_a_spent_loop() || matches!(code, BlockCode::PlanRejected | BlockCode::Parts)
+    };
     let replans = request.blocked.as_ref().is_some_and(|blocked| replans(blocked.code));
     let Some((lifecycle, state)) = turn.stands(id) else {
         handoff::delegate_current(turn, id, "Try again.");

@@ -14,6 +14,7 @@ pub mod standing;
 pub mod why;
 
 mod actions;
+mod after_failure;
 mod attempts;
 mod base;
 mod budget;
@@ -33,6 +34,7 @@ mod lanes;
 mod message;
 mod outbox;
 mod parts;
+mod pieces;
 mod pinned_board;
 mod planning_changes;
 mod progress;

@@ -67,12 +67,14 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     let has_room = request.conversation.room.is_some();
     let decisions = say::decisions(request);
     let values = json!({ "request_id": id.as_str(), "decisions": decisions, "has_room": has_room });
-    let menu = |(decision, number): (&PlanDecision, usize)| Menu::Choice(ChoiceMenu {
-        subject: format!("{id}.{number}"),
-        label: format!("D-{number} · {}", decision.question),
-        options: decision.options.clone(),
-        assumption: decision.assumption.clone(),
-    });
+    let menu = |(decision, number): (&PlanDecision, usize)| {
+        Menu::Choice(ChoiceMenu {
+            subject: format!("{id}.{number}"),
+            label: format!("D-{number} · {}", decision.question),
+            options: decision.options.clone(),
+            assumption: decision.assumption.clone(),
+        })
+    };
     let menus = request.work.decisions.iter().zip(1..).map(menu).collect();
     let buttons = [ButtonAct::YouDecide, ButtonAct::Cancel];
     say::ask(turn, id, ("questions.card", values), (&buttons, menus));

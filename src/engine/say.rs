@@ -8,7 +8,8 @@ use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{
-    Act, Button, ButtonAct, Content, Menu, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
+    Act, Button, ButtonAct, Content, Menu, NamedChannel, Outgoing, OutgoingState, Priority, Target,
+    Voice,
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
 use crate::domain::request::{Request, RequestStatus};

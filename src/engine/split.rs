@@ -2,24 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::{Act as Action, Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::turn::Turn;
-use super::{handoff, intake, reports, say};
+use super::{ending, handoff, intake, progress, reports, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::lifecycle::StepKind;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, Room};
+use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, RequestWork, Room};
 use crate::domain::role::Role;
+use crate::domain::sprint::Kickoff;
 
-/// The request that a button is about, as far as it still waits for that answer and the person may give it.
-fn asked(
+/// The request that somebody means who answers what is asked about it, as far as it `waits` for that and the person may
+/// answer.
+pub(super) fn asked<A: Action>(
     turn: &Turn<'_>,
     actor: &Actor,
     id: &RequestId,
-) -> Result<(Request, Granted<act::Retry>), Answer> {
+    waits: impl FnOnce(&Request) -> bool,
+) -> Result<(Request, Granted<A>), Answer> {
     let values = json!({ "request_id": id.as_str() });
     let refused =
         |key: &str, values| Err(Answer::Refused(say::content(key, turn.policy.language, values)));
@@ -27,11 +31,15 @@ fn asked(
     let Ok(granted) = authorize(turn.policy, actor, Resource::Request(request)) else {
         return refused("cancel.not_yours", values);
     };
-    let waits = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts);
-    if !waits {
+    if !waits(request) {
         return refused("gate.stale", json!({}));
     }
     Ok((request.clone(), granted))
+}
+
+/// Whether people are asked whether it is one request.
+pub(super) fn is_asked(request: &Request) -> bool {
+    request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts)
 }
 
 /// They are one request: it goes on as the orchestrator handed it on.
@@ -41,7 +49,7 @@ pub(super) fn together(
     id: &RequestId,
     card: (ChannelId, MessageId),
 ) -> Answer {
-    let (request, granted) = match asked(turn, actor, id) {
+    let (request, granted) = match asked::<act::Retry>(turn, actor, id, is_asked) {
         Ok(asked) => asked,
         Err(answer) => return answer,
     };
@@ -51,9 +59,17 @@ pub(super) fn together(
         request.status = RequestStatus::Delegated;
         request.blocked = None;
     }
-    match &request.work.result {
-        Some(result) => reports::start_workflow(turn, id, result),
-        None => handoff::delegate(turn, id, Role::Orchestrator, None, &request.scope, None),
+    match (&request.work.result, turn.step(id)) {
+        // What the planner would have divided is built by the plan that it has made.
+        (_, Some(step)) => {
+            let from = turn.policy.lifecycle.step_of(StepKind::Plan).cloned();
+            let waits = from.is_some_and(|from| progress::holds_plan(turn, id, &from, step.name));
+            if !waits {
+                progress::begin_current(turn, id);
+            }
+        }
+        (Some(result), None) => reports::start_workflow(turn, id, result),
+        (None, None) => handoff::delegate(turn, id, Role::Orchestrator, None, &request.scope, None),
     }
     Answer::Accepted
 }
@@ -65,7 +81,7 @@ pub(super) fn split(
     id: &RequestId,
     card: (ChannelId, MessageId),
 ) -> Answer {
-    let (request, granted) = match asked(turn, actor, id) {
+    let (request, granted) = match asked::<act::Retry>(turn, actor, id, is_asked) {
         Ok(asked) => asked,
         Err(answer) => return answer,
     };
@@ -84,11 +100,64 @@ pub(super) fn split(
         request.body.clone_from(first);
         request.work.persons_criteria = Criterion::manual_lines(first);
         request.params.parts = vec![first.clone()];
+        if !request.params.proposed_items.is_empty() {
+            // It is another request than the one that was planned.
+            request.params.proposed_items.clear();
+            request.params.workflow = None;
+            request.route.lane = None;
+            request.work = RequestWork {
+                persons_criteria: Criterion::manual_lines(first),
+                spent: request.work.spent,
+                usage: request.work.usage,
+                spans: std::mem::take(&mut request.work.spans),
+                ..RequestWork::default()
+            };
+        }
     }
     handoff::delegate(turn, id, Role::Orchestrator, None, first, None);
     let others: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
     let values = json!({ "request_id": id.as_str(), "others": others });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "parts.split", values);
+    Answer::Accepted
+}
+
+/// They are the items of a sprint, which begins, and goes on with what the planner has made of the request.
+pub(super) fn as_sprint(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    card: (ChannelId, MessageId),
+) -> Answer {
+    let (request, granted): (Request, Granted<act::Retry>) = match asked(turn, actor, id, is_asked)
+    {
+        Ok(asked) => asked,
+        Err(answer) => return answer,
+    };
+    let items = &request.params.proposed_items;
+    if items.is_empty() {
+        return Answer::Ignored("nobody has planned items");
+    }
+    let kickoff = Kickoff {
+        milestone: say::title(&request.scope),
+        brief: request.body.clone(),
+        requirements: Vec::new(),
+        artifacts: request.artifacts.clone(),
+        request_text: request.body.clone(),
+        source_request_id: Some(id.clone()),
+        reply_route: request.conversation.reply_route.clone(),
+        language: Some(request.conversation.language),
+    };
+    let said = sprint::commands::may(turn, actor)
+        .and_then(|may| sprint::start_with_items(turn, &may, kickoff, (&request, items)));
+    let (_, values) = match said {
+        Ok(said) => said,
+        Err((key, values)) => {
+            return Answer::Refused(say::content(key, request.conversation.language, values));
+        }
+    };
+    say::unbutton(turn, card, Some(id));
+    turn.record(id, EventKind::Split, &granted.name(), "a sprint", Value::Null);
+    ending::end(turn, id, RequestStatus::Completed, "final.as_sprint", values);
     Answer::Accepted
 }
 

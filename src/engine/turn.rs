@@ -18,7 +18,7 @@ use crate::domain::ids::{
 };
 use crate::domain::incoming::Message;
 use crate::domain::lifecycle::{Lifecycle, Step, StepName};
-use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
+use crate::domain::outgoing::{Outgoing, OutgoingState};
 use crate::domain::plan::StoredPlan;
 use crate::domain::policy::Policy;
 use crate::domain::record::{AnyRecord, RecordId};
@@ -326,15 +326,6 @@ impl<'a> Turn<'a> {
         }
         self.wake(Wake::Outbox);
         self.save(outgoing);
-    }
-
-    /// Takes back what this turn would have said about a request by this key.
-    pub(super) fn unsay(&mut self, id: &RequestId, key: &str) {
-        self.changes.retain(|change| {
-            let Change::Save(AnyRecord::Outgoing(outgoing)) = change else { return true };
-            let says = matches!(&outgoing.act, Act::Post { content, .. } if content.key == key);
-            !says || outgoing.request_id.as_ref() != Some(id)
-        });
     }
 
     /// The outbox as it is now, in no particular order.

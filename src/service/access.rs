@@ -49,7 +49,7 @@ impl Access for HubAccess {
             }
             Form::Question => authorize::<act::Decide>(policy, &actor, Resource::Team).is_ok(),
             // What one asked for oneself takes less: that is looked at when the form is sent.
-            Form::RequestChanges => is_known(policy, &actor),
+            Form::AboutRequest => is_known(policy, &actor),
             Form::Issue => authorize::<act::Verify>(policy, &actor, Resource::Team).is_ok(),
         })
     }

@@ -78,6 +78,9 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
             "approve"
         }
         Command::Retry { .. } => "retry",
+        Command::Split { .. } => "split",
+        Command::Skip { .. } => "skip",
+        Command::Pause { .. } => "pause",
         Command::OutboxRetry => "outbox retry",
         Command::OutboxDismiss { .. } => "outbox dismiss",
         Command::SprintStart { .. } => "sprint start",

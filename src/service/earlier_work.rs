@@ -51,6 +51,10 @@ pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
     let mut next = request.params.retry_of_request_id.clone();
     for _ in 0..ATTEMPTS {
         let Some((old, events)) = next.take().and_then(|id| read(team, &id)) else { break };
+        if old.outcome.skipped.is_some() {
+            // Nobody was to go on with that.
+            break;
+        }
         all.push(EarlierWork { is_attempt: true, ..work(&old, &events) });
         next = old.params.retry_of_request_id.clone();
     }

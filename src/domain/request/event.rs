@@ -97,6 +97,10 @@ words! {
         Resumed = "resumed",
         /// It tries again.
         Retried = "retried",
+        /// A person lets it rest.
+        Paused = "paused",
+        /// It was split into several items.
+        Split = "split",
         /// It was asked for again.
         Reused = "reused",
         /// Its way was chosen or changed.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{Purse, Scope};
 use crate::domain::ids::{BacklogId, MessageId, RequestId, SprintId, TodoId};
+use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
 use crate::domain::time::Timestamp;
@@ -21,7 +22,7 @@ mod work;
 
 pub use conversation::{ReplyRoute, RequestConversation, Room};
 pub use event::{EventKind, RequestEvent};
-pub use outcome::RequestOutcome;
+pub use outcome::{RequestOutcome, Skipped};
 pub use route::{RequestRoute, RoutingContext, SelectionSource};
 pub use spent::Spent;
 pub use work::{Car, RequestWork};
@@ -71,6 +72,9 @@ pub struct Blocked {
     pub required_inputs: Vec<String>,
     /// Since when.
     pub since: Timestamp,
+    /// Who lets it rest; none where somebody is expected to decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
 }
 
 /// What belongs to a request beside what every request has, with the keys of `spec/teams.md` 4.2.
@@ -98,6 +102,12 @@ pub struct Params {
     /// The pieces of work that the person was asked about, or the one of them that it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
+    /// The same as items, where the planner proposed them.
+    #[serde(deserialize_with = "ProposedItem::read_all", skip_serializing_if = "Vec::is_empty")]
+    pub proposed_items: Vec<ProposedItem>,
+    /// Whether a person has asked for a plan in several items, which nobody has made yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wants_pieces: bool,
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
@@ -321,6 +331,19 @@ impl Request {
     pub fn waits_with_its_change(&self) -> bool {
         let blocked = self.blocked.as_ref();
         blocked.is_some_and(|it| it.code.is_about_the_commit() || self.has_open_conflict())
+    }
+
+    /// Whether the team has tried all that it may, and nothing is missing that a person could bring: people decide what
+    /// becomes of it.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        let failed =
+            || self.work.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
+        self.status == RequestStatus::Blocked
+            && self.blocked.as_ref().is_some_and(|blocked| {
+                blocked.code.ends_an_attempt()
+                    || (blocked.code == BlockCode::RoleBlocked && failed())
+            })
     }
 
     /// What the request is for, where the sprint or the backlog made it and it does no todo.

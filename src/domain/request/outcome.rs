@@ -2,8 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::ids::BacklogId;
 use crate::domain::outgoing::Content;
 use crate::domain::time::Timestamp;
+
+/// A person's decision that nobody does it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Whose.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
 
 /// The end of a request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,6 +28,12 @@ pub struct RequestOutcome {
     /// not get there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn_by: Option<String>,
+    /// Who skipped it, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skipped>,
+    /// The items that took the place of its one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub split_into: Vec<BacklogId>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The last word about it, once it has ended.

@@ -74,6 +74,8 @@ words! {
         TodoStarted = "todo_started",
         /// A person lets it end.
         WrapUpRequested = "wrap_up_requested",
+        /// A person lets it rest.
+        Paused = "paused",
         /// Something that this build does not know.
         #[serde(other)]
         Other = "other",

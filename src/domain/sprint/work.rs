@@ -59,6 +59,9 @@ pub struct SprintWork {
     pub commit_count: u64,
     /// The project as it was at the start; none until it was looked at.
     pub git_baseline: Option<GitBaseline>,
+    /// Who lets it rest: nothing more begins until it is restarted, or goes on with what failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
     /// When it was asked to go on from a checkpoint.
     #[serde(rename = "resume_from_checkpoint_requested_at", with = "blank_is_none")]
     pub resume_requested_at: Option<Timestamp>,

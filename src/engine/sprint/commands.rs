@@ -118,6 +118,16 @@ pub(in crate::engine) fn stopped(
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
 }
 
+/// Lets the active sprint rest: what is under way goes on, and nothing more begins until it is restarted.
+pub(in crate::engine) fn paused(turn: &mut Turn<'_>, granted: &Granted<act::ControlSprint>) {
+    let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else { return };
+    let by = granted.name();
+    if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.work.paused_by = Some(by.clone());
+    }
+    turn.sprint_event(&id, SprintEventKind::Paused, &by, Value::Null);
+}
+
 /// Goes on with the active sprint, or with the last one, from its checkpoint (`spec/teams.md` 9.8).
 pub(in crate::engine) fn restart(turn: &mut Turn<'_>, actor: &Actor) -> Answer {
     let language = language(turn);
@@ -154,6 +164,7 @@ pub(in crate::engine) fn restarted(
         }
         sprint.work.resume_requested_at = Some(now);
         sprint.closing.wrap_up = None;
+        sprint.work.paused_by = None;
         sprint.closing.requested_at = None;
         if terminal {
             sprint.ended_at = None;

@@ -7,18 +7,13 @@ use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::block::BlockCode;
-use crate::domain::ids::SprintId;
+use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::request::{Request, RequestStatus};
-use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus};
 use crate::engine::ending;
 use crate::engine::gates::guards;
 use crate::engine::turn::Turn;
-
-/// Times that failed work is carried on before a person has to look.
-const CARRY_OVERS: u64 = 3;
 
 /// Closes a decision: what the changed requests mean for sprints, and then what is next.
 pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
@@ -69,19 +64,6 @@ fn status(request: &Request) -> TodoStatus {
     if was_refused(request) { TodoStatus::Cancelled } else { TodoStatus::of(request) }
 }
 
-/// Whether the team has tried all that it may: nothing that a person could bring is missing, so that the
-/// todo has failed and its work is carried on by another sprint.
-fn has_given_up(request: &Request) -> bool {
-    request.blocked.as_ref().is_some_and(|blocked| {
-        let failed =
-            request.work.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
-        request.status == RequestStatus::Blocked
-            && (blocked.code.is_a_spent_loop()
-                || matches!(blocked.code, BlockCode::StepFailed | BlockCode::PlannerContract)
-                || (blocked.code == BlockCode::RoleBlocked && failed))
-    })
-}
-
 /// Whether a person kept the change off the branch: it was made, and is not there.
 fn was_refused(request: &Request) -> bool {
     request.status == RequestStatus::Completed
@@ -104,17 +86,6 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         alone(turn, request);
         return;
     };
-    if has_given_up(request) {
-        let id = &request.request_id;
-        let detail = request.blocked.as_ref().map(|it| it.detail.clone()).unwrap_or_default();
-        let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
-        turn.unsay(id, "blocked");
-        ending::end(turn, id, RequestStatus::Failed, "final.failed", values);
-        if let Some(ended) = turn.request(id).cloned() {
-            todo(turn, &ended);
-        }
-        return;
-    }
     let status = status(request);
     // A commit that waits beyond the end of its sprint stays what it was until it is there.
     let at_work = turn.active_sprint().is_some_and(|sprint| {
@@ -133,10 +104,9 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let todo = moved(turn, &old, request, status);
-    item(turn, sprint_id, at, &todo, request);
+    item(turn, sprint_id, &todo, request);
     if let Some(place) = turn.edit_todo(sprint_id, at) {
-        let carried = place.carry_over_backlog_id.take();
-        *place = Todo { carry_over_backlog_id: carried, ..todo.clone() };
+        place.clone_from(&todo);
     }
     let kind = if status == TodoStatus::Running {
         SprintEventKind::TodoResumed
@@ -149,6 +119,12 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         "request_id": request.request_id.as_str(),
     });
     turn.sprint_event(sprint_id, kind, &todo.title, payload);
+    if status == TodoStatus::Running
+        && let Some(sprint) = turn.edit_sprint(sprint_id)
+    {
+        // What it rested for goes on.
+        sprint.work.paused_by = None;
+    }
     if status != TodoStatus::Running {
         say::todo(turn, sprint_id, at);
     }
@@ -158,7 +134,9 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
     let delivered = request.params.delivered.as_deref();
     let said = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
+    let ended = how_it_ended(request);
     let summary = match status {
+        _ if ended.is_some() => ended.as_deref(),
         TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
         TodoStatus::Queued
         | TodoStatus::Running
@@ -189,6 +167,17 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
     with_paths(turn, moved, request)
 }
 
+/// Why a todo is over without a change, where a person decided that.
+fn how_it_ended(request: &Request) -> Option<String> {
+    let outcome = &request.outcome;
+    let pieces: Vec<&str> = outcome.split_into.iter().map(BacklogId::as_str).collect();
+    match &outcome.skipped {
+        Some(skipped) => Some(format!("skipped by {}: {}", skipped.by, skipped.reason)),
+        None if pieces.is_empty() => None,
+        None => Some(format!("split into {}", pieces.join(", "))),
+    }
+}
+
 /// A todo with what its request has changed so far, held beside what its item declares.
 fn with_paths(turn: &Turn<'_>, todo: Todo, request: &Request) -> Todo {
     let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
@@ -200,28 +189,16 @@ fn with_paths(turn: &Turn<'_>, todo: Todo, request: &Request) -> Todo {
     Todo { undeclared_paths, untouched_paths, artifacts, ..todo }
 }
 
-fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request: &Request) {
+fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) {
     let Some(mut item) = queue::item_of(turn, todo) else { return };
     backlog::set_by_todo(&mut item, todo, Some(request), sprint, turn.now);
     if was_refused(request) {
         refuse(&mut item, request);
     }
     if todo.status == TodoStatus::Failed {
-        let now = turn.now;
-        let mut next = backlog::carry_over(&item, todo, now, turn.zone(), &mut turn.ids);
-        let times = item.origin.count("carried_over") + 1;
-        next.origin.set("carried_over", times);
-        if times >= CARRY_OVERS {
-            next.status = BacklogStatus::Blocked;
-            next.blocked_reason = format!("failed in {times} sprints: {}", todo.summary);
-            next.blocked_by_role = request.route.current_role.map_or("", Role::as_str).to_owned();
-            next.recommended_next_step = "look at it, change it, or drop it".to_owned();
-        }
-        if let Some(place) = turn.edit_todo(sprint, at) {
-            place.carry_over_backlog_id = Some(next.backlog_id.clone());
-        }
-        queue::hand_over_dependents(turn, &item.backlog_id, &next.backlog_id);
-        turn.put_item(next);
+        // Nothing goes on with it by itself.
+        item.status = BacklogStatus::Blocked;
+        item.blocked_reason.clone_from(&todo.summary);
     }
     item.updated_at = turn.now;
     turn.put_item(item);

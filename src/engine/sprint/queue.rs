@@ -342,16 +342,17 @@ fn release_todo(turn: &mut Turn<'_>, item: &BacklogId) {
     turn.sprint_event(&id, SprintEventKind::TodoReleased, &todo.title, payload);
 }
 
-/// What waits for an item waits for the one that carries it on.
-pub(super) fn hand_over_dependents(turn: &mut Turn<'_>, old: &BacklogId, new: &BacklogId) {
+/// What waits for an item waits for those that take its place.
+pub(super) fn hand_over_dependents(turn: &mut Turn<'_>, old: &BacklogId, new: &[BacklogId]) {
     let waits = |item: &&BacklogItem| item.depends_on.contains(old);
     let all: Vec<BacklogId> =
         turn.items().into_values().filter(waits).map(|item| item.backlog_id.clone()).collect();
     for id in all {
         turn.edit_item(&id, |item| {
-            for on in item.depends_on.iter_mut().filter(|on| *on == old) {
-                on.clone_from(new);
-            }
+            item.depends_on.retain(|on| on != old);
+            let more = new.iter().filter(|on| !item.depends_on.contains(on));
+            let more: Vec<BacklogId> = more.cloned().collect();
+            item.depends_on.extend(more);
         });
     }
 }

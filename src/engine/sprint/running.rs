@@ -19,7 +19,7 @@ const COMMIT_RETRIES: u32 = 1;
 /// Does what is next.
 pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
-    if sprint.closing.wrap_up.is_some() {
+    if sprint.closing.wrap_up.is_some() || sprint.work.paused_by.is_some() {
         return;
     }
     // A sprint of an older workspace may have none.
@@ -58,11 +58,12 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     turn.sprint(id).is_some_and(|sprint| sprint.work.todos.iter().any(is_running))
 }
 
-/// How many todos may be under way at once; none where the sprint is to end.
+/// How many todos may be under way at once; none where the sprint is to end, or rests.
 #[must_use]
 pub fn slots(policy: &Policy, sprint: &Sprint) -> usize {
     match sprint.closing.wrap_up {
         Some(_) => 0,
+        None if sprint.work.paused_by.is_some() => 0,
         None => usize::try_from(policy.sprint.wip_limit).unwrap_or(1).max(1),
     }
 }

@@ -26,6 +26,7 @@ pub fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
             }
             if sprint.status == SprintStatus::Running
                 && sprint.closing.wrap_up.is_none()
+                && sprint.work.paused_by.is_none()
                 && sprint.planning_request_id.is_none()
             {
                 instants.extend(sprint.planning.last_review_at.map(|at| at.plus_seconds(interval)));

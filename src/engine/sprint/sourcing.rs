@@ -11,7 +11,7 @@ use super::{is_held, queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::effect::EffectKind;
 use crate::domain::finding::Finding;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{BacklogId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Subject};
@@ -309,13 +309,39 @@ pub(in crate::engine) fn answered(
         };
         is_meant && request.is_none_or(has_ended)
     })?;
-    let title = item.title.clone();
-    let id = item.backlog_id.clone();
-    let answer = format!("{}: {}", message.author.name, message.content.trim());
-    turn.edit_item(&id, |item| {
+    let (id, title) = (item.backlog_id.clone(), item.title.clone());
+    bring_back(turn, &id, &message.author.name, &message.content);
+    Some(title)
+}
+
+/// The item that was put aside when the request of its todo ended, and still waits for a person.
+pub(in crate::engine) fn put_aside_with<'t>(
+    turn: &'t Turn<'_>,
+    request: &RequestId,
+) -> Option<&'t BacklogItem> {
+    let mut items = turn.items().into_values();
+    items.find(|item| {
+        item.status == BacklogStatus::Blocked
+            && item.origin.text("request_id") == Some(request.as_str())
+            && !is_held(turn, item)
+    })
+}
+
+/// What was put aside is possible again, with what somebody said about it.
+pub(in crate::engine) fn bring_back(turn: &mut Turn<'_>, id: &BacklogId, by: &str, words: &str) {
+    let answer = format!("{by}: {}", words.trim());
+    turn.edit_item(id, |item| {
         item.answers.push(crate::engine::say::cut(&answer, 4_000));
         item.status = BacklogStatus::Pending;
         item.clear_blockers();
     });
-    Some(title)
+}
+
+/// Nobody does what was put aside.
+pub(in crate::engine) fn drop_item(turn: &mut Turn<'_>, id: &BacklogId, reason: String) {
+    turn.edit_item(id, |item| {
+        item.clear_blockers();
+        item.status = BacklogStatus::Dropped;
+        item.dropped_reason = reason;
+    });
 }

@@ -350,6 +350,7 @@ mod tests {
             detail: String::new(),
             required_inputs: Vec::new(),
             since: Timestamp::from_millis(0),
+            paused_by: None,
         });
         assert_eq!(TodoStatus::of(&request), TodoStatus::Uncommitted, "G11");
     }

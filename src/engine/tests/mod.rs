@@ -1,5 +1,6 @@
 //! The engine as a whole: scenes that name what people see, and random histories.
 
+mod after_failure;
 mod approvals;
 mod bases;
 mod budgets;

@@ -246,9 +246,11 @@ fn every_sprint_ends_and_everything_agrees_after_every_step() {
         named(seed, || history(seed, &mut seen));
     }
     assert_eq!(seen.sprints.len(), SprintStatus::ALL.len(), "{:?}", seen.sprints);
-    assert_eq!(seen.todos.len(), TodoStatus::ALL.len(), "{:?}", seen.todos);
+    // What the team could not do waits for a person: todos that have failed, and items that carry those on, are of
+    // older builds.
+    assert_eq!(seen.todos.len(), TodoStatus::ALL.len() - 1, "{:?}", seen.todos);
     assert_eq!(seen.wrap_ups.len(), WrapUp::ALL.len(), "{:?}", seen.wrap_ups);
-    assert_eq!(seen.items.len(), BacklogStatus::ALL.len(), "{:?}", seen.items);
+    assert_eq!(seen.items.len(), BacklogStatus::ALL.len() - 1, "{:?}", seen.items);
     assert!(seen.landings_met > 0, "nothing met a commit on its way to the branch");
     // The others are words of older files.
     assert!(seen.closeouts.len() >= 7, "{:?}", seen.closeouts);

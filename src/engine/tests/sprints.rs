@@ -387,67 +387,6 @@ fn an_answer_while_the_sprint_runs_lets_the_todo_go_on() {
 }
 
 #[test]
-fn s22_a_failed_todo_is_carried_over_and_not_for_ever() {
-    let mut world = World::new(policy());
-    add(&mut world, "alpha");
-    for _ in 0..10 {
-        play(&mut world, |_, role| {
-            (role == Role::Planner).then(|| negative(ResultStatus::Failed, "cannot"))
-        });
-        world.wait_until_due();
-    }
-    let item = world.state.backlog.values().next().cloned().expect("an item");
-    // Three sprints, and then a person has to look.
-    assert_eq!(item.status, BacklogStatus::Blocked, "{item:?}");
-    assert_eq!(item.source, BacklogSource::CarryOver);
-    assert!(item.carry_over_of.is_some());
-    assert_eq!(world.state.sprint_ids.len(), 3, "{:?}", world.state.sprint_ids);
-}
-
-#[test]
-fn what_waits_for_a_todo_that_failed_waits_for_the_item_that_carries_it_on() {
-    let mut world = World::new(by_hand());
-    world.command(kickoff());
-    // "third" depends on "first", which fails.
-    play(&mut world, |title, role| {
-        (title == "first" && role == Role::Planner)
-            .then(|| negative(ResultStatus::Failed, "cannot"))
-    });
-    let ended = sprint(&world);
-    let stands = |title: &str| {
-        let todo = ended.work.todos.iter().find(|todo| todo.title == title).expect("a todo");
-        (todo.status, todo.started_at.is_some())
-    };
-    assert_eq!(stands("first"), (TodoStatus::Failed, true));
-    assert_eq!(stands("second"), (TodoStatus::Committed, true));
-    assert_eq!(stands("third"), (TodoStatus::Cancelled, false), "it never began");
-    let item = |title: &str| {
-        let mut items = world.state.backlog.values().filter(|item| item.title == title);
-        items.next().cloned().expect("an item")
-    };
-    let (carried, waits) = (item("first"), item("third"));
-    assert!(carried.carry_over_of.is_some());
-    assert_eq!(waits.depends_on, std::slice::from_ref(&carried.backlog_id));
-    // In the next sprint it waits for it as before.
-    world.command(kickoff());
-    play(&mut world, |_, _| None);
-    let next = sprint(&world);
-    let begun = |title: &str| {
-        let todo = next.work.todos.iter().find(|todo| todo.title == title).expect("a todo");
-        assert_eq!(todo.status, TodoStatus::Committed, "{todo:#?}");
-        (todo.started_at, todo.ended_at)
-    };
-    assert!(begun("third").0 >= begun("first").1, "{next:#?}");
-    // Whoever goes on with it is told what came of it before.
-    let of = |sprint: &Sprint| {
-        let todos = &sprint.work.todos;
-        todos.iter().find(|todo| todo.title == "first").cloned().expect("a todo")
-    };
-    assert!(of(&ended).request_id.is_some());
-    assert_eq!(of(&next).retry_of_request_id, of(&ended).request_id);
-}
-
-#[test]
 fn what_depends_on_an_item_that_was_dropped_is_blocked_and_says_by_what() {
     let mut world = World::new(by_hand());
     world.command(kickoff());

@@ -382,7 +382,8 @@ impl World {
         let at_work = sprint.work.todos.iter().any(|todo| {
             todo.status == crate::domain::sprint::TodoStatus::Running && open(&todo.request_id)
         });
-        let moves = looked_at || at_work || open(&sprint.planning_request_id);
+        let rests = sprint.work.paused_by.is_some();
+        let moves = looked_at || at_work || rests || open(&sprint.planning_request_id);
         assert!(moves, "nobody moves it: {sprint:#?}");
     }
 

@@ -52,6 +52,8 @@ pub(super) fn reason(
                 "detail": blocked.map(|b| say::title(&b.detail)).unwrap_or_default(),
                 "who": request.conversation.reply_route.author_name,
                 "since": blocked.map(|it| shown(policy, it.since)),
+                "paused_by": blocked.and_then(|it| it.paused_by.as_deref()),
+                "has_given_up": request.has_given_up(),
             });
             ("why.blocked", values)
         }

@@ -103,6 +103,9 @@ pub(in crate::engine) fn of_todo(
     if sprint.closing.wrap_up.is_some() {
         return ("why.todo_ending", values(json!({})));
     }
+    if let Some(by) = &sprint.work.paused_by {
+        return ("why.todo_paused", values(json!({ "by": by })));
+    }
     if sprint.status != SprintStatus::Running {
         let status = json!({ "sprint_status": sprint.status, "step": sprint.planning.step });
         return ("why.todo_planning", values(status));

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use chrono_tz::Tz;
-
 use super::todos::rank_or_last;
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
-use crate::domain::ids::{BacklogId, IdSupply, SprintId};
+use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -255,37 +253,4 @@ fn next_step(request: Option<&Request>) -> Option<String> {
 #[must_use]
 pub fn restored(id: BacklogId, todo: &Todo, now: Timestamp) -> BacklogItem {
     todo.item_again(id, classify(&todo.title), now)
-}
-
-/// The item that carries on one whose todo failed: the same work, waiting again.
-#[must_use]
-pub fn carry_over(
-    item: &BacklogItem,
-    todo: &Todo,
-    now: Timestamp,
-    zone: Tz,
-    ids: &mut IdSupply,
-) -> BacklogItem {
-    let id = ids.backlog(&now.date_in(zone));
-    let mut next = BacklogItem::new(id, &item.title, &item.scope, item.kind, now);
-    next.summary.clone_from(&item.summary);
-    next.source = BacklogSource::CarryOver;
-    next.acceptance_criteria.clone_from(&item.acceptance_criteria);
-    next.persons_criteria.clone_from(&item.persons_criteria);
-    next.milestone_title.clone_from(&item.milestone_title);
-    next.priority_rank = item.priority_rank;
-    next.effort = item.effort;
-    next.depends_on.clone_from(&item.depends_on);
-    next.plan.clone_from(&item.plan);
-    next.allowed_paths.clone_from(&item.allowed_paths);
-    next.excluded_paths.clone_from(&item.excluded_paths);
-    next.origin.clone_from(&item.origin);
-    next.origin.set("todo_id", todo.todo_id.as_str());
-    if let Some(request) = &todo.request_id {
-        next.origin.set("request_id", request.as_str());
-    }
-    // It belongs to no sprint until one plans it.
-    next.origin.remove("sprint_id");
-    next.carry_over_of = Some(item.backlog_id.clone());
-    next
 }

@@ -212,6 +212,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
             detail: said.map(|it| it.summary.clone()).unwrap_or_default(),
             required_inputs: inputs.unwrap_or_default(),
             since: request.updated_at,
+            paused_by: None,
         });
     }
 }

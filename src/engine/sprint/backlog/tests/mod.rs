@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
+use crate::domain::ids::IdSupply;
 use crate::domain::ids::TodoId;
 use crate::domain::language::Language;
 use crate::domain::origin::Origin;
@@ -128,6 +129,7 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
             detail: "no account to test with".to_owned(),
             required_inputs: vec!["a test account".to_owned()],
             since: now(),
+            paused_by: None,
         }),
         route: RequestRoute { current_role: Some(Role::Qa), ..RequestRoute::default() },
         ..Request::default()
@@ -144,21 +146,6 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
     assert_eq!(item.recommended_next_step, "run qa again");
     set_by_todo(&mut item, &todo(TodoStatus::Uncommitted), Some(&request), &sprint, now());
     assert_eq!(item.blocked_by_role, "version_controller", "G11");
-}
-
-#[test]
-fn s22_what_failed_is_carried_on() {
-    let mut item = BacklogItem::new(ids(1).backlog("20260324"), "t", "s", BacklogKind::Bug, now());
-    (item.priority_rank, item.acceptance_criteria) = (4, vec!["c".into()]);
-    item.planned_in_sprint_id = Some(sprint("M").sprint_id);
-    let next =
-        carry_over(&item, &todo(TodoStatus::Failed), now(), chrono_tz::Asia::Seoul, &mut ids(99));
-    assert_ne!(next.backlog_id, item.backlog_id);
-    assert_eq!(next.carry_over_of.as_ref(), Some(&item.backlog_id));
-    assert_eq!((next.status, next.source), (BacklogStatus::Pending, BacklogSource::CarryOver));
-    assert_eq!((next.title.as_str(), next.priority_rank), ("t", 4));
-    assert_eq!((next.acceptance_criteria.len(), &next.planned_in_sprint_id), (1, &None));
-    assert_eq!(next.fingerprint, item.fingerprint);
 }
 
 #[test]

@@ -1,0 +1,163 @@
+//! What people decide about a request at which the team has tried all that it may
+//! ([`Request::has_given_up`](crate::domain::request::Request::has_given_up)): they say more, have it split, skip it with
+//! a reason, let it rest, or withdraw it.
+
+use serde_json::{Value, json};
+
+use super::authorize::{Granted, Resource, act, authorize};
+use super::decision::Answer;
+use super::lifecycle::{self, ReportChange, WorkflowDecision};
+use super::split::asked;
+use super::turn::Turn;
+use super::{ending, progress, questions, say, sprint};
+use crate::domain::actor::Actor;
+use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::outgoing::{ButtonAct, Priority, Voice};
+use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource, Skipped};
+
+/// What is said of an item that is to be divided before it is built.
+const IN_PIECES: &str = "It failed as one piece of work: divide it into smaller items first.";
+/// The longest reason that is kept, in characters.
+const REASON: usize = 600;
+
+/// The buttons of a request that is blocked.
+pub(super) fn buttons(turn: &Turn<'_>, request: &Request) -> Vec<ButtonAct> {
+    if !request.has_given_up() {
+        return vec![ButtonAct::Retry, ButtonAct::Cancel];
+    }
+    let all = [
+        ButtonAct::TryWithWords,
+        ButtonAct::Split,
+        ButtonAct::SkipRequest,
+        ButtonAct::Pause,
+        ButtonAct::Cancel,
+    ];
+    // Where nothing was planned yet, nobody can plan it in pieces.
+    let can_split = turn.stands(&request.request_id).is_some();
+    all.into_iter().filter(|it| *it != ButtonAct::Split || can_split).collect()
+}
+
+/// Somebody who may keep the backlog decides about the item of a todo that its sprint has put aside.
+fn of_put_aside(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    decide: impl FnOnce(&mut Turn<'_>, &BacklogId, &str) -> (&'static str, Value),
+) -> Option<Answer> {
+    let item = sprint::put_aside_with(turn, id)?;
+    let (item, title) = (item.backlog_id.clone(), item.title.clone());
+    let language = turn.policy.language;
+    let granted: Result<Granted<act::KeepBacklog>, _> =
+        authorize(turn.policy, actor, Resource::Team);
+    let Ok(granted) = granted else {
+        return Some(Answer::Refused(say::content("not_allowed", language, json!({}))));
+    };
+    let (key, mut values) = decide(turn, &item, &granted.name());
+    values["title"] = json!(title);
+    Some(Answer::Say(say::content(key, language, values)))
+}
+
+/// Words for what was put aside: it is possible again, with them.
+pub(super) fn with_words(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    words: &str,
+) -> Option<Answer> {
+    of_put_aside(turn, actor, id, |turn, item, by| {
+        sprint::bring_back(turn, item, by, words);
+        ("backlog.reopened", json!({}))
+    })
+}
+
+/// The planner divides it: a person wants it in pieces.
+pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
+    if let Some(answer) = with_words(turn, actor, id, IN_PIECES) {
+        return answer;
+    }
+    let (request, granted): (Request, Granted<act::Retry>) =
+        match asked(turn, actor, id, Request::has_given_up) {
+            Ok(asked) => asked,
+            Err(answer) => return answer,
+        };
+    let language = request.conversation.language;
+    let Some((lifecycle, state)) = turn.stands(id) else {
+        return Answer::Refused(say::content("gate.stale", language, json!({})));
+    };
+    turn.record(id, EventKind::Retried, &granted.name(), "in pieces", Value::Null);
+    questions::planned_anew(turn, id);
+    if let Some(request) = turn.edit(id) {
+        request.params.wants_pieces = true;
+        request.work.spent.renew();
+        request.work.plan_review.renew();
+        request.chosen_by(SelectionSource::BlockedRetry);
+    }
+    let mut decision = lifecycle::resume(&lifecycle, &state);
+    if let WorkflowDecision::Next { notes, .. } = &mut decision {
+        notes.push(ReportChange::InPieces);
+    }
+    progress::follow(turn, id, decision);
+    let values = json!({ "request_id": id.as_str(), "by": granted.name() });
+    Answer::Say(say::content("split.asked", language, values))
+}
+
+/// Nobody does it: it ends, and its item with it, for a reason.
+pub(super) fn skip(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, reason: &str) -> Answer {
+    let reason = say::cut(reason.trim(), REASON);
+    if reason.is_empty() {
+        return Answer::Refused(say::content("no_skip_reason", turn.policy.language, json!({})));
+    }
+    let skipped = of_put_aside(turn, actor, id, |turn, item, by| {
+        sprint::drop_item(turn, item, format!("skipped by {by}: {reason}"));
+        ("final.skipped", json!({ "request_id": id.as_str(), "by": by, "reason": reason }))
+    });
+    if let Some(answer) = skipped {
+        return answer;
+    }
+    let (request, granted): (Request, Granted<act::Cancel>) =
+        match asked(turn, actor, id, Request::has_given_up) {
+            Ok(asked) => asked,
+            Err(answer) => return answer,
+        };
+    let language = request.conversation.language;
+    let by = granted.name();
+    let values = json!({ "request_id": id.as_str(), "by": by, "reason": reason });
+    if let Some(request) = turn.edit(id) {
+        request.outcome.skipped = Some(Skipped { by, reason });
+    }
+    ending::end(turn, id, RequestStatus::Cancelled, "final.skipped", values.clone());
+    Answer::Say(say::content("final.skipped", language, values))
+}
+
+/// It rests: nobody is expected to decide about it now. The sprint that it belongs to begins nothing more, and goes on
+/// with it when it is begun again.
+pub(super) fn pause(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
+    // What was put aside rests already.
+    let rests = json!({ "request_id": id.as_str() });
+    if let Some(answer) = of_put_aside(turn, actor, id, |_, _, _| ("paused", rests)) {
+        return answer;
+    }
+    let (request, granted): (Request, Granted<act::Retry>) =
+        match asked(turn, actor, id, Request::has_given_up) {
+            Ok(asked) => asked,
+            Err(answer) => return answer,
+        };
+    let language = request.conversation.language;
+    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
+    let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
+    if in_sprint {
+        match sprint::commands::may(turn, actor) {
+            Ok(granted) => sprint::commands::paused(turn, &granted),
+            Err((key, values)) => return Answer::Refused(say::content(key, language, values)),
+        }
+    }
+    let by = granted.name();
+    turn.record(id, EventKind::Paused, &by, "", Value::Null);
+    let told = json!({ "request_id": id.as_str(), "by": by, "in_sprint": in_sprint });
+    if let Some(blocked) = turn.edit(id).and_then(|request| request.blocked.as_mut()) {
+        blocked.paused_by = Some(by);
+    }
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.paused", told);
+    let values = json!({ "request_id": id.as_str() });
+    Answer::Say(say::content("paused", language, values))
+}

@@ -1,0 +1,87 @@
+//! A plan of more than one item: the plan of a request has one. Whoever asked says whether its items make a sprint, are
+//! requests of their own, or one request all the same ([`super::split`]); those of a todo that a person has split take its
+//! place in the sprint.
+
+use serde_json::{Value, json};
+
+use super::turn::Turn;
+use super::{ending, say, sprint};
+use crate::domain::block::BlockCode;
+use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::{Step, StepKind};
+use crate::domain::outgoing::{ButtonAct, Priority, Voice};
+use crate::domain::request::{EventKind, RequestStatus};
+use crate::domain::result::ProposedItem;
+use crate::domain::role::Role;
+
+/// The most items that a person is asked about.
+const MOST: usize = 12;
+
+/// What came of a step leads on: whether the request stops there, because its planner has proposed several items.
+pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, from: &Step) -> bool {
+    // A plan that is made again is none yet.
+    let is_made = from.kind == StepKind::Plan
+        && turn.step(id).is_some_and(|next| next.kind != StepKind::Plan);
+    let Some(request) = turn.request(id).filter(|_| is_made) else { return false };
+    let said = request.work.result.as_ref().filter(|it| it.role == Role::Planner);
+    let items: Vec<ProposedItem> =
+        said.and_then(|it| it.proposals.backlog_items.clone()).unwrap_or_default();
+    let wants_pieces = request.params.wants_pieces;
+    let (is_todo, is_duty) = (request.todo_id.is_some(), request.duty().is_some());
+    let is_asked_before = !request.params.parts.is_empty();
+    if wants_pieces && let Some(request) = turn.edit(id) {
+        request.params.wants_pieces = false;
+    }
+    let is_several = (2..=MOST).contains(&items.len());
+    if is_duty || !is_several || !(wants_pieces || !is_todo && !is_asked_before) {
+        if wants_pieces {
+            say::in_room(turn, id, Voice::Team, Priority::Progress, "room.one_piece", json!({}));
+        }
+        return false;
+    }
+    if is_todo { take_the_place(turn, id, &items) } else { ask(turn, id, items) }
+}
+
+fn ask(turn: &mut Turn<'_>, id: &RequestId, items: Vec<ProposedItem>) -> bool {
+    ending::stop(turn, id, BlockCode::Parts, "", Vec::new());
+    let titles: Vec<String> = items.iter().map(|it| say::cut(it.title.trim(), 200)).collect();
+    let Some(request) = turn.edit(id) else { return false };
+    request.params.parts = items.iter().map(words).collect();
+    request.params.proposed_items = items;
+    let values = json!({ "request_id": id.as_str(), "items": titles });
+    let buttons = [ButtonAct::AsSprint, ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
+    say::ask(turn, id, ("pieces.card", values), (&buttons, Vec::new()));
+    true
+}
+
+/// An item as a request of its own would be written.
+fn words(item: &ProposedItem) -> String {
+    let mut text = item.title.trim().to_owned();
+    let scope = if item.scope.trim().is_empty() { &item.summary } else { &item.scope };
+    if !scope.trim().is_empty() && scope.trim() != text {
+        text = format!("{text}\n\n{}", scope.trim());
+    }
+    for (place, criterion) in item.acceptance_criteria.iter().enumerate() {
+        text.push_str(if place == 0 { "\n\n- " } else { "\n- " });
+        text.push_str(criterion.trim());
+    }
+    text
+}
+
+/// The items take the place of a todo's one in its sprint.
+fn take_the_place(turn: &mut Turn<'_>, id: &RequestId, items: &[ProposedItem]) -> bool {
+    let Some(request) = turn.request(id).cloned() else { return false };
+    match sprint::take_pieces(turn, &request, items) {
+        Ok(titles) => {
+            let values = json!({ "request_id": id.as_str(), "items": titles });
+            turn.record(id, EventKind::Split, "planner", &titles.join("; "), Value::Null);
+            ending::end(turn, id, RequestStatus::Cancelled, "final.split", values);
+            true
+        }
+        Err(reason) => {
+            let values = json!({ "reason": reason });
+            say::in_room(turn, id, Voice::Team, Priority::Error, "backlog.refused", values);
+            false
+        }
+    }
+}

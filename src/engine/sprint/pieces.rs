@@ -1,0 +1,107 @@
+//! What a planner proposes of more than one piece: a sprint of them, or their place in a sprint under way.
+
+use serde_json::json;
+
+use super::commands::{Said, started};
+use super::queue;
+use crate::domain::backlog::{BacklogItem, BacklogSource};
+use crate::domain::ids::BacklogId;
+use crate::domain::request::Request;
+use crate::domain::result::ProposedItem;
+use crate::domain::sprint::Kickoff;
+use crate::engine::authorize::{Granted, act};
+use crate::engine::turn::Turn;
+
+/// Proposals as new items: none of them changes an item that is there, nor waits for anything but another of them.
+fn new_items(items: &[ProposedItem]) -> Vec<ProposedItem> {
+    let flat = |text: &str| text.trim().to_lowercase();
+    let titles: Vec<String> = items.iter().map(|it| flat(&it.title)).collect();
+    let new = |item: &ProposedItem| ProposedItem {
+        backlog_id: None,
+        status: None,
+        dropped_reason: None,
+        planned_in_sprint_id: None,
+        depends_on: item.depends_on.as_ref().map(|on| {
+            let is_one = |it: &&String| titles.contains(&flat(it));
+            on.iter().filter(is_one).cloned().collect()
+        }),
+        ..item.clone()
+    };
+    items.iter().map(new).collect()
+}
+
+/// Begins a sprint of the items that were planned for a request.
+pub(in crate::engine) fn start_with_items(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::ControlSprint>,
+    kickoff: Kickoff,
+    (request, items): (&Request, &[ProposedItem]),
+) -> Result<Said, Said> {
+    if let Some(active) = turn.active_sprint() {
+        let values = json!({ "sprint_id": active.sprint_id.as_str() });
+        return Err(("sprint.refused.active", values));
+    }
+    let mut new = new_items(items);
+    for item in &mut new {
+        item.milestone_title = Some(kickoff.milestone.clone());
+    }
+    let payload = json!({ "backlog_items": new });
+    queue::merge(turn, &payload, BacklogSource::Planner, Some(&request.request_id), None)
+        .map_err(|error| ("backlog.refused", json!({ "reason": error.to_string() })))?;
+    started(turn, granted, kickoff)
+}
+
+/// Pieces take the place of a todo's item in its sprint: what it waits for they wait for, and what waits for it waits for
+/// all of them. What people wrote for it has to hold when the last one is done. Their titles; or why they are not taken.
+pub(in crate::engine) fn take_pieces(
+    turn: &mut Turn<'_>,
+    request: &Request,
+    items: &[ProposedItem],
+) -> Result<Vec<String>, String> {
+    let old = request.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
+    let (Some(sprint), Some(old)) = (request.sprint_id.clone(), old) else {
+        return Err("the item that was to be split is gone".to_owned());
+    };
+    let known = |item: &ProposedItem| {
+        let title = item.title.trim().to_lowercase();
+        turn.items().into_values().any(|it| it.title.trim().to_lowercase() == title)
+    };
+    if let Some(item) = items.iter().find(|item| known(item)) {
+        return Err(format!("a piece is an item already: {}", item.title.trim()));
+    }
+    let payload = json!({ "backlog_items": new_items(items) });
+    let id = Some(&request.request_id);
+    let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, Some(&sprint))
+        .map_err(|error| error.to_string())?;
+    let pieces: Vec<BacklogId> = merged.items.iter().map(|it| it.backlog_id.clone()).collect();
+    for piece in &pieces {
+        let is_last = Some(piece) == pieces.last();
+        turn.edit_item(piece, |item| {
+            item.milestone_title.clone_from(&old.milestone_title);
+            item.planned_in_sprint_id = Some(sprint.clone());
+            if item.priority_rank == 0 {
+                item.priority_rank = old.priority_rank;
+            }
+            wait_for(item, &old.depends_on);
+            if is_last && !old.persons_criteria.is_empty() {
+                item.persons_criteria.clone_from(&old.persons_criteria);
+                let own = std::mem::take(&mut item.acceptance_criteria);
+                item.acceptance_criteria = [old.persons_criteria.clone(), own].concat();
+                wait_for(item, &pieces);
+            }
+        });
+    }
+    queue::hand_over_dependents(turn, &old.backlog_id, &pieces);
+    if let Some(request) = turn.edit(&request.request_id) {
+        request.outcome.split_into = pieces;
+    }
+    queue::sync(turn, &sprint);
+    Ok(merged.items.into_iter().map(|it| it.title).collect())
+}
+
+/// The item waits for these as well, but not for itself.
+fn wait_for(item: &mut BacklogItem, on: &[BacklogId]) {
+    let more = on.iter().filter(|id| **id != item.backlog_id && !item.depends_on.contains(id));
+    let more: Vec<BacklogId> = more.cloned().collect();
+    item.depends_on.extend(more);
+}
