@@ -147,7 +147,8 @@ fn one_field(button: &Button, mark: &str, name: &str, label: &dyn Fn(&str) -> St
     json!({
         "custom_id": format!("{mark}{}:{}", button.subject, button.version),
         "title": of(""),
-        "components": [field(WORDS, &words, 2, 1_000, true, &hint)],
+        // Trying again takes no words.
+        "components": [field(WORDS, &words, 2, 1_000, mark != WORD, &hint)],
     })
 }
 

@@ -100,8 +100,15 @@ impl From<FileError> for LeftOut {
     }
 }
 
-/// Where attachments are kept: of everybody, and never said again.
-const ATTACHMENTS: &str = "shared_workspace/attachments";
+/// Whether a path is of what people attached, to any message or to the kickoff of a sprint: that is never said again.
+fn is_attached(path: &Path) -> bool {
+    let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+    matches!(
+        parts.as_slice(),
+        ["shared_workspace", "attachments", ..]
+            | ["shared_workspace", "sprints", _, "attachments", ..]
+    )
+}
 
 /// One file, which must lie in the workspace: no `..`, nothing hidden, and no link anywhere, so that what its
 /// name says is what it is. Most of these are written and named by agents.
@@ -116,7 +123,7 @@ fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
         return Err("not a visible path below the workspace".into());
     }
     let named: PathBuf = relative.components().filter(|it| *it != Component::CurDir).collect();
-    if named.starts_with(ATTACHMENTS) {
+    if is_attached(&named) {
         return Err("what people attached is not sent anywhere".into());
     }
     let file = Folder::open(workspace)?.file(relative)?;

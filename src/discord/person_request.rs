@@ -454,7 +454,11 @@ fn with_words(form: &str, text: String) -> Option<Command> {
     } else if let Some(request_id) = forms::revised(form) {
         Some(Command::RequestChanges { request_id, text, ended: None })
     } else if let Some(request_id) = forms::tried_with_words(form) {
-        Some(Command::Steer { request_id, text })
+        let with_words = !text.is_empty();
+        Some(match with_words {
+            true => Command::Steer { request_id, text },
+            false => Command::Retry { request_id },
+        })
     } else if let Some(request_id) = forms::skipped(form) {
         Some(Command::Skip { request_id, reason: text })
     } else {

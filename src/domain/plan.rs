@@ -1,5 +1,6 @@
 //! Plans: what shall be true at the end, and the items that bring it about, in ids that are followed to the end.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -18,7 +19,7 @@ words! {
         Warning = "warning",
     }
     /// When a requirement is to be met.
-    #[derive(Default)]
+    #[derive(Default, JsonSchema)]
     pub enum RequirementTime {
         /// By this plan.
         #[default]
@@ -94,6 +95,23 @@ pub struct Requirement {
     /// When.
     #[serde(default)]
     pub when: RequirementTime,
+}
+
+impl Requirement {
+    /// What an author's list asks for, in the order of the numbers: `R-1` is the first.
+    pub fn numbered(said: impl IntoIterator<Item = (String, RequirementTime)>) -> Vec<Requirement> {
+        let number = |(place, (text, when)): (usize, (String, RequirementTime))| {
+            let id = RequirementId::parse(&format!("R-{}", place + 1)).ok()?;
+            Some(Requirement { id, text, when })
+        };
+        said.into_iter().enumerate().filter_map(number).collect()
+    }
+
+    /// In one line, for who has to leave it alone.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{} {}", self.id, self.text)
+    }
 }
 
 /// The most effort of an item.

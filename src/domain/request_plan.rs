@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::criterion::Criterion;
+use crate::domain::plan::{Requirement, RequirementTime};
 use crate::domain::time::Timestamp;
 
 /// Earlier versions that are remembered.
@@ -22,6 +23,9 @@ pub struct RequestPlan {
     /// What was decided about what the request leaves open, in the order of the numbers: `D-1` is the first.
     #[serde(default)]
     pub decisions: Vec<String>,
+    /// What the person wants to hold, by this plan or not; none where its planner named none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
     /// Globs of the paths that its change touches; none declared where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_paths: Vec<String>,
@@ -45,6 +49,13 @@ pub struct PlanVersion {
 }
 
 impl RequestPlan {
+    /// What of it this plan does not bring about, in lines.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
+        let others = self.requirements.iter().filter(|it| it.when != RequirementTime::Now);
+        others.map(Requirement::line).collect()
+    }
+
     /// An empty plan that comes after another one, or is the first.
     #[must_use]
     pub fn after(before: Option<RequestPlan>, digest: String, at: Timestamp) -> RequestPlan {
@@ -57,6 +68,7 @@ impl RequestPlan {
             summary: String::new(),
             criteria: Vec::new(),
             decisions: Vec::new(),
+            requirements: Vec::new(),
             allowed_paths: Vec::new(),
             excluded_paths: Vec::new(),
             earlier,

@@ -12,30 +12,13 @@ use super::turn::Turn;
 use super::{ending, progress, questions, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{BacklogId, RequestId};
-use crate::domain::outgoing::{ButtonAct, Priority, Voice};
+use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource, Skipped};
 
 /// What is said of an item that is to be divided before it is built.
 const IN_PIECES: &str = "It failed as one piece of work: divide it into smaller items first.";
 /// The longest reason that is kept, in characters.
 const REASON: usize = 600;
-
-/// The buttons of a request that is blocked.
-pub(super) fn buttons(turn: &Turn<'_>, request: &Request) -> Vec<ButtonAct> {
-    if !request.has_given_up() {
-        return vec![ButtonAct::Retry, ButtonAct::Cancel];
-    }
-    let all = [
-        ButtonAct::TryWithWords,
-        ButtonAct::Split,
-        ButtonAct::SkipRequest,
-        ButtonAct::Pause,
-        ButtonAct::Cancel,
-    ];
-    // Where nothing was planned yet, nobody can plan it in pieces.
-    let can_split = turn.stands(&request.request_id).is_some();
-    all.into_iter().filter(|it| *it != ButtonAct::Split || can_split).collect()
-}
 
 /// Somebody who may keep the backlog decides about the item of a todo that its sprint has put aside.
 fn of_put_aside(

@@ -184,8 +184,12 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         Ingress::Reaction => &[],
         Ingress::Select => &[Answer, Lengthen, Shorten],
         Ingress::Autocomplete => &[Look],
-        Ingress::Button => &[Answer, Cancel, Retry, Decide, Lengthen, Verify],
-        Ingress::Modal => &[ControlSprint, Decide, Verify, RequestChanges],
+        Ingress::Button => {
+            &[Answer, Cancel, Retry, Decide, Lengthen, Verify, ControlSprint, KeepBacklog]
+        }
+        Ingress::Modal => {
+            &[Say, Cancel, Retry, ControlSprint, Decide, Verify, RequestChanges, KeepBacklog]
+        }
         Ingress::Slash | Ingress::Operator => &[
             Ask,
             Say,

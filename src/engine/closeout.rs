@@ -16,6 +16,7 @@ use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
 use crate::domain::request::{Car, EventKind, RequestStatus};
+use crate::domain::request_plan::RequestPlan;
 use crate::domain::role::Role;
 use crate::domain::run::FailKind;
 use crate::domain::state::session_key;
@@ -265,6 +266,7 @@ pub(super) fn merged(
         "behind": notes.behind,
         "elsewhere": notes.elsewhere,
         "lost": notes.lost,
+        "left_out": request.work.planned.as_ref().map(RequestPlan::left_out),
     });
     ending::end(turn, id, RequestStatus::Committed, "final.committed", values);
     verify::landed(turn, id, commit);

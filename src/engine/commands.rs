@@ -12,6 +12,7 @@ use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
 use super::{
     after_failure, followup, intake, outbox, question_answers, routes, say, split, sprint, verify,
+    words,
 };
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
@@ -132,6 +133,12 @@ fn ask(
             let values = json!({ "lane": lane });
             return Answer::Refused(plain(language, "route.shorter_not_yours", values));
         }
+    }
+    let resumed = words::resumed_request(text)
+        .filter(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));
+    if let Some(id) = resumed {
+        // Who names a request that is open means that one.
+        return steer(turn, actor, &id, text);
     }
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);

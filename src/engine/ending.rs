@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::decision::Wake;
 use super::gates::card;
+use super::say;
 use super::turn::Turn;
-use super::{after_failure, say};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Button, ButtonAct, Priority};
-use crate::domain::request::{Blocked, EventKind, RequestStatus};
+use crate::domain::request::{Blocked, EventKind, Request, RequestStatus};
 use crate::domain::state::State;
 
 /// Stops a request until a person acts, and tells who asked.
@@ -39,10 +39,27 @@ pub(super) fn block(
         "who": who,
     });
     let Some(request) = turn.request(id) else { return };
-    let acts = after_failure::buttons(turn, request);
+    let acts = buttons(turn, request);
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
     let buttons = acts.into_iter().map(button).collect();
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
+}
+
+/// The buttons of a request that is blocked.
+fn buttons(turn: &Turn<'_>, request: &Request) -> Vec<ButtonAct> {
+    if !request.has_given_up() {
+        return vec![ButtonAct::Retry, ButtonAct::Cancel];
+    }
+    let all = [
+        ButtonAct::TryWithWords,
+        ButtonAct::Split,
+        ButtonAct::SkipRequest,
+        ButtonAct::Pause,
+        ButtonAct::Cancel,
+    ];
+    // Where nothing was planned yet, nobody can plan it in pieces.
+    let can_split = turn.stands(&request.request_id).is_some();
+    all.into_iter().filter(|it| *it != ButtonAct::Split || can_split).collect()
 }
 
 /// The same without a word: whoever stops it says why.

@@ -5,14 +5,13 @@ use serde_json::{Value, json};
 use super::gates::guards::machinery;
 use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
-use super::say;
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
 use crate::domain::gate::Stance;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
-use crate::domain::outgoing::{ButtonAct, LaneMenu, Menu};
+use crate::domain::outgoing::LaneMenu;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
@@ -81,35 +80,6 @@ pub(super) fn begin(
     }
     turn.record(id, EventKind::Routed, "runtime", choice.lane.as_str(), json!(choice));
     decision
-}
-
-/// Whoever asked may choose where the rules and the orchestrator differ about the lane, or nobody is sure of it. Nothing
-/// waits for that: the longer way is begun, and may be made shorter.
-pub(super) fn ask_where_unsure(turn: &mut Turn<'_>, id: &RequestId, said: Option<RequestIntent>) {
-    let Some(request) = turn.request(id) else { return };
-    let (Some(choice), Some(menu)) = (request.route.lane, menu(request)) else { return };
-    let routes = &turn.policy.routes;
-    let by_rules = choice.by_rules.map(|intent| routes.lane(intent, WorkSize::Normal));
-    let told = said.map(|said| routes.lane(said.intent, said.size));
-    let is_asked = match choice.source {
-        LaneSource::Longer => by_rules != told,
-        LaneSource::Unsure => said.is_some(),
-        LaneSource::Person
-        | LaneSource::Both
-        | LaneSource::Rules
-        | LaneSource::Orchestrator
-        | LaneSource::Outgrown => false,
-    };
-    if !is_asked || request.todo_id.is_some() {
-        return;
-    }
-    let values = json!({
-        "by_rules": choice.by_rules, "by_orchestrator": choice.by_orchestrator,
-        "confidence": said.map_or(0, |it| it.confidence), "lane": choice.lane,
-    });
-    let buttons = may_only_be_answered(request).then_some(ButtonAct::Answer);
-    let below = (buttons.as_slice(), vec![Menu::Lane(menu)]);
-    say::ask(turn, id, ("room.which_lane", values), below);
 }
 
 /// Where a plan is asked about, and nobody has said yes to what is planned now, there has to be one.

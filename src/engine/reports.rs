@@ -14,7 +14,7 @@ use super::progress::answered;
 use super::turn::Turn;
 use super::{
     actions, attempts, claims, contract, ending, handoff, intake, lanes, lifecycle, parts,
-    progress, runs, say, sprint,
+    progress, routes, runs, say, sprint,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
@@ -229,7 +229,7 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
         | lifecycle::WorkflowDecision::Blocked { .. } => None,
     };
     room_report(turn, id, Role::Orchestrator, "intake", result, next, Vec::new());
-    lanes::ask_where_unsure(turn, id, result.proposals.request_intent);
+    routes::ask_where_unsure(turn, id, result.proposals.request_intent);
     progress::start(turn, id, decision, &result.summary);
 }
 

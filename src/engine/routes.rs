@@ -1,4 +1,5 @@
-//! People change the way of a request: longer, shorter, or nothing but an answer.
+//! People change the way of a request: longer, shorter, or nothing but an answer; where nobody is sure of it, they are
+//! asked.
 
 use serde_json::{Value, json};
 
@@ -12,10 +13,40 @@ use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::RouteChange;
 use crate::domain::lifecycle::{StepKind, StepName};
-use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::outgoing::{ButtonAct, Menu, Priority, Voice};
 use crate::domain::request::{EventKind, Request, SelectionSource};
+use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
-use crate::domain::routes::{Lane, LaneChoice};
+use crate::domain::routes::{Lane, LaneChoice, LaneSource, WorkSize};
+
+/// Whoever asked may choose where the rules and the orchestrator differ about the lane, or nobody is sure of it. Nothing
+/// waits for that: the longer way is begun, and may be made shorter.
+pub(super) fn ask_where_unsure(turn: &mut Turn<'_>, id: &RequestId, said: Option<RequestIntent>) {
+    let Some(request) = turn.request(id) else { return };
+    let (Some(choice), Some(menu)) = (request.route.lane, lanes::menu(request)) else { return };
+    let routes = &turn.policy.routes;
+    let by_rules = choice.by_rules.map(|intent| routes.lane(intent, WorkSize::Normal));
+    let told = said.map(|said| routes.lane(said.intent, said.size));
+    let is_asked = match choice.source {
+        LaneSource::Longer => by_rules != told,
+        LaneSource::Unsure => said.is_some(),
+        LaneSource::Person
+        | LaneSource::Both
+        | LaneSource::Rules
+        | LaneSource::Orchestrator
+        | LaneSource::Outgrown => false,
+    };
+    if !is_asked || request.todo_id.is_some() {
+        return;
+    }
+    let values = json!({
+        "by_rules": choice.by_rules, "by_orchestrator": choice.by_orchestrator,
+        "confidence": said.map_or(0, |it| it.confidence), "lane": choice.lane,
+    });
+    let buttons = may_only_be_answered(request).then_some(ButtonAct::Answer);
+    let below = (buttons.as_slice(), vec![Menu::Lane(menu)]);
+    say::ask(turn, id, ("room.which_lane", values), below);
+}
 
 /// A person changes the way of a request.
 pub(super) fn change(

@@ -197,17 +197,26 @@ fn define(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
     });
     let checks = say(task, "the project's checks pass", "프로젝트의 검사가 통과한다");
     let mut made: Vec<Value> = Vec::new();
-    if from_backlog(task, sprint) {
-        for item in waiting(task, sprint) {
-            let mut sent = same(item);
-            if item.acceptance_criteria.is_empty() {
-                sent["acceptance_criteria"] = json!([item.title, checks]);
-            }
-            sent["milestone_title"] = json!(title);
-            sent["origin"] = origin.clone();
-            made.push(sent);
+    let is_from_backlog = from_backlog(task, sprint);
+    let listed: BTreeSet<String> = tasks::list(root).into_iter().map(|one| one.title).collect();
+    // What was planned for it before it began is kept.
+    let is_there = |item: &&BacklogItem| {
+        item.status.is_active() && task.work.is_of_the_sprint(item) && !listed.contains(&item.title)
+    };
+    let there: Vec<&BacklogItem> = match is_from_backlog {
+        true => waiting(task, sprint),
+        false => task.work.backlog.iter().filter(is_there).collect(),
+    };
+    for item in there {
+        let mut sent = same(item);
+        if item.acceptance_criteria.is_empty() {
+            sent["acceptance_criteria"] = json!([item.title, checks]);
         }
-    } else {
+        sent["milestone_title"] = json!(title);
+        sent["origin"] = origin.clone();
+        made.push(sent);
+    }
+    if !is_from_backlog {
         let items = chosen(sprint, root);
         let known = |name: &str| task.work.backlog.iter().find(|item| item.title == name);
         for item in &items {

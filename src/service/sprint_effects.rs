@@ -31,6 +31,8 @@ const PUBLISHED: [&str; 7] = [
 
 /// Bytes of the largest of them.
 const LARGEST: u64 = 16 << 20;
+/// Bytes of the largest file that Discord takes, and so of a kickoff.
+const LARGEST_ATTACHMENT: u64 = 512 << 20;
 
 /// Does one of the effects that name a sprint.
 pub(super) async fn perform(
@@ -39,7 +41,7 @@ pub(super) async fn perform(
     sprint: &SprintId,
 ) -> Result<EffectOutcome, EffectError> {
     match kind {
-        EffectKind::Baseline { .. } => baseline(team).await,
+        EffectKind::Baseline { .. } => baseline(team, sprint).await,
         EffectKind::Inspect { .. } => inspect(team, sprint).await,
         EffectKind::Publish { .. } => publish(team, sprint).await,
         EffectKind::Archive { .. } => archive::archive(team, sprint).await,
@@ -64,11 +66,33 @@ fn no_such_sprint(sprint: &SprintId) -> EffectOutcome {
     EffectOutcome::failed(format!("there is no sprint {sprint}"))
 }
 
-async fn baseline(team: &Arc<Team>) -> Result<EffectOutcome, EffectError> {
+async fn baseline(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, EffectError> {
+    if let Some(sprint) = find(team, id) {
+        let root = team.root().to_owned();
+        tasks::blocking(move || take_along(&root, &sprint)).await??;
+    }
     let _one = team.git.lock().await;
     let (project, excluded) = (team.project.clone(), team.workspace_inside());
     let found = tasks::blocking(move || git::sprint::baseline(&project, &excluded)).await??;
     Ok(EffectOutcome::Baselined(found))
+}
+
+/// Copies the files of a kickoff into the folder of its sprint. One that is gone stays gone.
+fn take_along(root: &Path, sprint: &Sprint) -> Result<(), FileError> {
+    let root = Folder::open(root)?;
+    for (old, new) in sprint.kickoff.attachments(&sprint.sprint_folder) {
+        let bytes = match root.file(&old).and_then(|file| file.read(LARGEST_ATTACHMENT)) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                tracing::warn!(file = %old, %error, "a file of the kickoff is not taken along");
+                continue;
+            }
+        };
+        if let Some((folder, name)) = new.rsplit_once('/') {
+            root.make_folder(folder)?.write_durable(name, bytes)?;
+        }
+    }
+    Ok(())
 }
 
 async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, EffectError> {

@@ -20,6 +20,7 @@ use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Step, StepAccess, StepName};
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::{Request, RequestEvent};
+use crate::domain::request_plan::RequestPlan;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
 use crate::domain::session::Session;
@@ -308,6 +309,7 @@ fn task(
         },
         allowed_paths: planned.map(|plan| plan.allowed_paths.clone()).unwrap_or_default(),
         excluded_paths: planned.map(|plan| plan.excluded_paths.clone()).unwrap_or_default(),
+        left_out: planned.map(RequestPlan::left_out).unwrap_or_default(),
         checks: team.hub.consult(|_, policy| policy.check_names.clone()),
         may_ask: run.role == Role::Planner
             && team.hub.consult(|_, policy| may_ask(policy, request)),

@@ -44,9 +44,45 @@ async fn failing_checks_keep_the_branch_clean_until_a_person_helps() {
     assert!(question["mentions"].as_array().unwrap().iter().any(|it| it["id"] == owner.as_str()));
 
     std::fs::write(&sun, "").unwrap();
-    house.press(&house.owner, "general", "needs Owner", "Try again").await;
+    // Nothing has to be said: it was the weather.
+    house.press(&house.owner, "general", "needs Owner", "Try again with a word").await;
+    crate::team_verify::fill(&house, "").await;
     house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}
+
+/// Nobody does what the team cannot: a person says so, with a reason that is kept, or lets it rest.
+#[tokio::test]
+async fn what_the_team_cannot_do_rests_or_is_skipped_for_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let sun = folder.path().join("sun");
+    let house =
+        House::open(Plan { checks: until_file(&sun), more: strict(), ..Plan::default() }).await;
+    let asked = house.ask(EDIT).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    let id = blocked.request_id.to_string();
+    house.press(&house.owner, "general", "needs Owner", "Pause").await;
+    house.reads(&asked, "Owner lets this rest").await;
+    let (_, why, _) = house.teams(&["why", &id]).await;
+    assert!(why.contains("Owner lets it rest") && why.contains("Words in its room"), "{why}");
+    let (code, _, error) = house.teams(&["request", "skip", &id]).await;
+    assert!(code == 2 && error.contains("REASON"), "{error}");
+    let (code, _, error) = house.teams(&["request", "skip", &id, " "]).await;
+    assert!(code == 1 && error.contains("Say why"), "{error}");
+    house.press(&house.owner, "general", "needs Owner", "Skip").await;
+    crate::team_verify::fill(&house, "the weather has to change first").await;
+    let ended = house.becomes(&asked, RequestStatus::Cancelled).await;
+    let skipped = ended.outcome.skipped.unwrap();
+    assert_eq!(
+        (skipped.by.as_str(), skipped.reason.as_str()),
+        ("Owner", "the weather has to change first")
+    );
+    let last = words(&house.reads("general", "Skipped by Owner").await);
+    assert!(last.contains("the weather has to change first"), "{last}");
+    let (code, _, error) = house.teams(&["request", "split", &id]).await;
+    assert!(code == 1 && error.contains("has ended already"), "{error}");
+    assert!(house.commits().is_empty());
     house.close().await;
 }
 

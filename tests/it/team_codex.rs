@@ -100,7 +100,7 @@ pub(crate) fn model(body: &Value, _index: usize) -> Value {
             "greet.sh learns --shout; the test for it is there.",
             json!({"workflow_transition": moves("advance", "implementation", "architect_guidance"), "planning_note": null,
                 "root_cause_contract": null, "acceptance_criteria": ["--shout prints capital letters"],
-                "allowed_paths": null, "excluded_paths": null, "questions": null, "todo_brief": "--shout prints capital letters",
+                "requirements": null, "allowed_paths": null, "excluded_paths": null, "questions": null, "todo_brief": "--shout prints capital letters",
                 "backlog_items": [], "required_inputs": [], "suggested_next_step": null}),
         ),
         "tell the developer how" => {

@@ -241,12 +241,7 @@ async fn a_plan_that_nobody_could_see_through_is_planned_again_and_then_approved
     assert!(code == 1 && err.contains("Say why it is to be built all the same"), "{err}");
 
     house.press(&house.owner, &asked, "May this plan be built?", "Approve anyway").await;
-    let form = crate::team_verify::form(&house).await;
-    let filled = json!({
-        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
-        "values": {"question": "I look at it myself"},
-    });
-    house.owner.ok("POST", "/_local/modal", filled).await;
+    crate::team_verify::fill(&house, "I look at it myself").await;
     house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.stop().await;

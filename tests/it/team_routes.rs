@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use teams::domain::request::{Request, RequestStatus};
+use teams::domain::sprint::TodoStatus;
 
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
@@ -165,5 +166,43 @@ async fn a_message_with_two_pieces_of_work_is_two_requests_where_somebody_says_s
     let files = (house.on_branch("north.md"), house.on_branch("south.md"));
     assert_eq!(files, ("north\n".to_owned(), "south\n".to_owned()));
     assert_eq!(house.commits().len(), 2);
+    house.close().await;
+}
+
+/// The planner finds that the request is several changes, and whoever asked has them brought as a sprint.
+#[tokio::test]
+async fn a_plan_of_several_items_is_a_sprint_where_somebody_says_so() {
+    let piece = |name: &str, after: &[&str]| {
+        json!({
+            "title": format!("create {name}.md with \"{name}\""), "summary": "", "kind": "feature",
+            "scope": format!("create {name}.md with \"{name}\""), "depends_on": after,
+            "acceptance_criteria": [format!("{name}.md says it")],
+        })
+    };
+    let items = [piece("north", &[]), piece("south", &["create north.md with \"north\""])];
+    let script = json!([{"role": "planner", "step": "planner_draft", "times": 1, "do": "propose", "proposals": {
+        "backlog_items": items, "acceptance_criteria": ["both are there"],
+        "allowed_paths": ["*.md"],
+    }}]);
+    let house = House::open(Plan::script(&script.to_string())).await;
+    let message = house.ask("create pages.md with \"pages\"").await;
+    let card = words(&house.reads(&message, "The plan has 2 items").await);
+    assert!(card.contains("1. create north.md") && card.contains("2. create south.md"), "{card}");
+    let id = house.requests()[0].request_id.to_string();
+    let (_, why, _) = house.teams(&["why", &id]).await;
+    assert!(why.contains("waits for Owner"), "{why}");
+    house.press(&house.owner, &message, "The plan has 2 items", "A sprint").await;
+    house.becomes(&message, RequestStatus::Completed).await;
+    let todos = house
+        .until("both are brought", async |house: &House| {
+            let state = house.state()?;
+            let sprint = state.sprints.values().next()?;
+            (!sprint.closing.report_path.is_empty()).then(|| sprint.work.todos.clone())
+        })
+        .await;
+    let all: Vec<_> = todos.iter().map(|todo| (todo.title.as_str(), todo.status)).collect();
+    assert!(all.iter().all(|(_, status)| *status == TodoStatus::Committed), "{all:#?}");
+    let files = (house.on_branch("north.md"), house.on_branch("south.md"));
+    assert_eq!(files, ("north\n".to_owned(), "south\n".to_owned()));
     house.close().await;
 }

@@ -147,8 +147,16 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
     assert_eq!(sprint.kickoff.milestone, "Greet in Korean");
     assert_eq!(sprint.kickoff.requirements, ["안녕하세요"]);
     assert!(sprint.kickoff.request_text.starts_with("start sprint\nmilestone: Greet in Korean"));
-    let artifact = &sprint.kickoff.artifacts[0];
-    assert_eq!(std::fs::read_to_string(house.root().join(artifact)).unwrap(), "the brief");
+    // Its file lies in the sprint's own folder when the sprint goes on.
+    let moved = house
+        .until("the file lies in the sprint's folder", async |house: &House| {
+            let state = house.state()?;
+            let sprint = state.sprints.values().next()?;
+            let path = sprint.kickoff.artifacts.first()?.clone();
+            path.starts_with(&format!("{}/attachments/", sprint.sprint_folder)).then_some(path)
+        })
+        .await;
+    assert_eq!(std::fs::read_to_string(house.root().join(moved)).unwrap(), "the brief");
     let (code, _, error) = house.teams(&["sprint", "start", "--milestone", "another"]).await;
     assert_eq!((code, error.contains(sprint.sprint_id.as_str())), (1, true), "{error}");
     let (code, text, _) = house.teams(&["sprint", "status"]).await;

@@ -14,12 +14,26 @@ fn asked() -> String {
     )
 }
 
-pub(crate) async fn form(house: &House) -> Value {
+async fn form(house: &House) -> Value {
     house
         .until("the form", async |house: &House| {
-            house.told("owner").into_iter().find(|it| it["t"] == "DIALOG").map(|it| it["d"].clone())
+            house
+                .told("owner")
+                .into_iter()
+                .rfind(|it| it["t"] == "DIALOG")
+                .map(|it| it["d"].clone())
         })
         .await
+}
+
+/// Fills in the newest form that the owner was shown, and sends it.
+pub(crate) async fn fill(house: &House, words: &str) {
+    let form = form(house).await;
+    let filled = json!({
+        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
+        "values": {"question": words},
+    });
+    house.owner.ok("POST", "/_local/modal", filled).await;
 }
 
 #[tokio::test]
@@ -77,12 +91,7 @@ async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
     told(&house, "owner", "These wait for a look").await;
 
     house.press(&house.owner, &message, "reads well on a phone", "Something is wrong").await;
-    let form = form(&house).await;
-    let filled = json!({
-        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
-        "values": {"question": "the words run out of the screen"},
-    });
-    house.owner.ok("POST", "/_local/modal", filled).await;
+    fill(&house, "the words run out of the screen").await;
     told(&house, "owner", "an item of the backlog now").await;
     let state = house.state().unwrap();
     let item =
@@ -123,13 +132,8 @@ async fn what_should_be_different_is_planned_anew_and_waits_for_approval() {
     let first = house.becomes(&message, RequestStatus::Committed).await;
     house.quiet().await;
     house.press(&house.owner, "general", "good morning", "Request changes").await;
-    let form = form(&house).await;
     let wanted = "in greet.sh replace \"good morning\" with \"good evening\"";
-    let filled = json!({
-        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
-        "values": {"question": format!("- {wanted}\n- (manual) it reads well")},
-    });
-    house.owner.ok("POST", "/_local/modal", filled).await;
+    fill(&house, &format!("- {wanted}\n- (manual) it reads well")).await;
     told(&house, "owner", "First comes a plan").await;
     let card = house.reads(&message, "May this plan be built?").await;
     assert!(words(&card).contains(wanted) && words(&card).contains("it reads well"), "{card}");

@@ -158,6 +158,8 @@ pub struct Task {
     /// Globs of those that it leaves as they are.
     #[serde(default)]
     pub excluded_paths: Vec<String>,
+    /// What the person wants that its plan leaves to others, or out.
+    pub left_out: Vec<String>,
     /// The names of the configured checks.
     #[serde(default)]
     pub checks: Vec<String>,
@@ -215,6 +217,7 @@ impl Task {
             plan_findings: Vec::new(),
             allowed_paths: Vec::new(),
             excluded_paths: Vec::new(),
+            left_out: Vec::new(),
             checks: Vec::new(),
             may_ask: false,
             conflict: None,

@@ -67,6 +67,7 @@ fn task() -> Task {
         }],
         allowed_paths: vec!["src/**".to_owned()],
         excluded_paths: vec!["docs/**".to_owned()],
+        left_out: vec!["R-2 it greets in Thai".to_owned()],
         checks: vec!["unit".to_owned()],
         may_ask: false,
         conflict: None,

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::shape;
 use crate::domain::intent::Intent;
+use crate::domain::plan::RequirementTime;
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::role::Role;
 use crate::domain::routes::WorkSize;
@@ -77,6 +78,8 @@ parts! {
     todo_brief: String,
     /// What can be seen to pass or fail when it is done, one thing each.
     acceptance_criteria: Vec<String>,
+    /// What the person wants to hold, one thing each, and whether this plan brings it about; null where it all is one thing.
+    requirements: Vec<ProposedRequirement>,
     /// Globs of all that the change touches, its tests with it, such as src/cache/**; null where you cannot tell.
     allowed_paths: Vec<String>,
     /// Globs of what it leaves as it is, where somebody might think otherwise.
@@ -375,6 +378,15 @@ impl ProposedQuestion {
         let Self { question, options, assumption } = self;
         PlanDecision { question, options, assumption, answer: None }
     }
+}
+
+/// Something that the person wants to hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposedRequirement {
+    /// In the person's terms.
+    pub text: String,
+    /// now: by this plan. later: by another request. out_of_scope: not at all.
+    pub when: RequirementTime,
 }
 
 /// Something that is wrong with a plan.

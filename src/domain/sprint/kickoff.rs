@@ -29,6 +29,9 @@ pub struct Kickoff {
     pub language: Option<Language>,
 }
 
+/// Where files lie that came with messages.
+const ATTACHMENTS: &str = "shared_workspace/attachments";
+
 impl Kickoff {
     /// What was filled in, as a person would have written it (`spec/teams.md` 1.5): the sections that
     /// plain words to the team are read by.
@@ -83,5 +86,25 @@ impl From<Kickoff> for SprintKickoff {
             artifacts: kickoff.artifacts,
             reply_route: kickoff.reply_route,
         }
+    }
+}
+
+impl SprintKickoff {
+    /// Whether somebody has written or attached what is worth reading before the sprint is planned.
+    #[must_use]
+    pub fn has_material(&self) -> bool {
+        !self.artifacts.is_empty() || !self.brief.trim().is_empty()
+    }
+
+    /// Its files that lie with those of all messages, each with where it lies in the folder of its sprint.
+    pub fn attachments(&self, sprint_folder: &str) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for path in &self.artifacts {
+            let name = path.strip_prefix(ATTACHMENTS).and_then(|it| it.strip_prefix('/'));
+            if let Some(name) = name.filter(|name| !name.is_empty() && !name.contains('/')) {
+                all.push((path.clone(), format!("{sprint_folder}/attachments/{name}")));
+            }
+        }
+        all
     }
 }

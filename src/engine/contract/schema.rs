@@ -45,6 +45,7 @@ fn asked(
                     "root_cause_contract",
                     "todo_brief",
                     "acceptance_criteria",
+                    "requirements",
                     "allowed_paths",
                     "excluded_paths",
                     "questions",

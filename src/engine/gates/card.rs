@@ -13,6 +13,7 @@ use crate::domain::ids::{ChannelId, RequestId};
 use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{ActionAtGate, EventKind, Request};
+use crate::domain::request_plan::RequestPlan;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
@@ -170,6 +171,7 @@ fn card(
             values["sprint_id"] = json!(request.sprint_id);
             values["decisions"] = json!(say::decisions(request));
             values["paths"] = json!(planned.map(|it| &it.allowed_paths));
+            values["left_out"] = json!(planned.map(RequestPlan::left_out));
             values["plan_findings"] = json!(request.work.plan_review.findings);
             "gate.plan"
         }

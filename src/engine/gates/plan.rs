@@ -9,6 +9,7 @@ use crate::domain::criterion;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Step, StepKind, StepName};
+use crate::domain::plan::Requirement;
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::plan_review::AcceptedFindings;
 use crate::domain::request::{EventKind, Request};
@@ -23,7 +24,9 @@ use crate::engine::{contract, ending, say};
 const SUMMARY: usize = 2_000;
 /// Paths that a plan may declare, of each kind.
 const MOST_PATHS: usize = 60;
-/// The longest of them, in characters.
+/// Requirements that it may name.
+const MOST_REQUIREMENTS: usize = 40;
+/// The longest of these, in characters.
 const PATH: usize = 300;
 
 /// What is planned: what is to be done, what has to hold afterwards, and all else that the planner proposed.
@@ -152,7 +155,12 @@ fn keep_version(turn: &mut Turn<'_>, id: &RequestId) {
         let said = list.into_iter().flatten().map(|path| say::cut(path.trim(), PATH));
         said.filter(|path| !path.is_empty()).take(MOST_PATHS).collect()
     };
+    let requirements = result.and_then(|it| it.proposals.requirements.as_deref());
+    let said = requirements.unwrap_or_default().iter().take(MOST_REQUIREMENTS);
+    let requirements =
+        Requirement::numbered(said.map(|it| (say::cut(it.text.trim(), PATH), it.when)));
     let plan = RequestPlan {
+        requirements,
         summary: result.map(|it| say::cut(&it.summary, SUMMARY)).unwrap_or_default(),
         criteria: contract::criteria(request, None),
         decisions: work.decisions.iter().filter_map(PlanDecision::line).collect(),

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::check::{self, PlanProblem};
-use crate::domain::ids::{PlanItemId, RequestId};
+use crate::domain::ids::{PlanItemId, RequestId, RequirementId};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule};
+use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, RequirementTime};
 use crate::domain::plan_review::{PlanFinding, PlanReviewer};
 use crate::domain::request::{EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
@@ -134,11 +134,12 @@ fn of_request(request: &Request) -> Vec<PlanFinding> {
     let problems = check::check(&plan, &BTreeSet::new()).into_iter().filter(counts);
     let part = |problem: &PlanProblem| match problem.part {
         PlanPart::Criterion(_, at) => numbered::name(numbered::CRITERION, at),
-        PlanPart::Whole
-        | PlanPart::Requirement(_)
-        | PlanPart::Item(_)
-        | PlanPart::Dependency(..)
-        | PlanPart::Path(..) => String::new(),
+        PlanPart::Requirement(at) => {
+            planned.requirements.get(at).map(|it| it.id.to_string()).unwrap_or_default()
+        }
+        PlanPart::Whole | PlanPart::Item(_) | PlanPart::Dependency(..) | PlanPart::Path(..) => {
+            String::new()
+        }
     };
     found(problems, part)
 }
@@ -175,5 +176,27 @@ fn as_plan(planned: &RequestPlan) -> Option<Plan> {
     item.criteria.clone_from(&planned.criteria);
     item.allowed_paths.clone_from(&planned.allowed_paths);
     item.excluded_paths.clone_from(&planned.excluded_paths);
-    Some(Plan { title: String::new(), requirements: Vec::new(), items: vec![item] })
+    let criteria = item.criteria.iter().map(|it| it.text.as_str());
+    let named: BTreeSet<RequirementId> = criteria.flat_map(requirements_in).collect();
+    let now = planned.requirements.iter().filter(|it| it.when == RequirementTime::Now);
+    // Where no criterion says what it is for, its one item serves all of them.
+    item.requirements = match named.is_empty() {
+        true => now.map(|it| it.id.clone()).collect(),
+        false => named.into_iter().collect(),
+    };
+    let requirements = planned.requirements.clone();
+    // Ids of others' documents, in a plan that has none of its own, are not looked up.
+    if requirements.is_empty() {
+        item.requirements.clear();
+    }
+    Some(Plan { title: String::new(), requirements, items: vec![item] })
+}
+
+/// The requirements that words name: `R-1` is not `R-10`.
+fn requirements_in(words: &str) -> impl Iterator<Item = RequirementId> + '_ {
+    words.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter_map(|word| {
+        let number = word.strip_prefix("R-")?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        RequirementId::parse(word).ok().filter(|_| is_number)
+    })
 }

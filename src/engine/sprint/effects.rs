@@ -18,6 +18,14 @@ pub(in crate::engine) fn effect_finished(
         (EffectKind::Baseline { sprint_id }, EffectOutcome::Baselined(baseline)) => {
             if let Some(sprint) = turn.edit_sprint(sprint_id) {
                 sprint.work.git_baseline = Some(baseline);
+                // The files of its kickoff lie in its folder now.
+                for (old, new) in sprint.kickoff.attachments(&sprint.sprint_folder) {
+                    let lists =
+                        [&mut sprint.kickoff.artifacts, &mut sprint.work.reference_artifacts];
+                    for path in lists.into_iter().flatten().filter(|path| **path == old) {
+                        path.clone_from(&new);
+                    }
+                }
             }
         }
         (EffectKind::Baseline { sprint_id }, EffectOutcome::Failed { message, .. }) => {

@@ -46,9 +46,20 @@ pub(in crate::engine) fn start_with_items(
         item.milestone_title = Some(kickoff.milestone.clone());
     }
     let payload = json!({ "backlog_items": new });
-    queue::merge(turn, &payload, BacklogSource::Planner, Some(&request.request_id), None)
+    let id = Some(&request.request_id);
+    let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, None)
         .map_err(|error| ("backlog.refused", json!({ "reason": error.to_string() })))?;
-    started(turn, granted, kickoff)
+    let said = started(turn, granted, kickoff)?;
+    // Whatever its milestone is called in the end, they are its items.
+    let sprint = turn.scheduler().active_sprint_id.clone();
+    for item in merged.items {
+        if let Some(sprint) = &sprint {
+            turn.edit_item(&item.backlog_id, |item| {
+                item.origin.set("sprint_id", sprint.as_str());
+            });
+        }
+    }
+    Ok(said)
 }
 
 /// Pieces take the place of a todo's item in its sprint: what it waits for they wait for, and what waits for it waits for

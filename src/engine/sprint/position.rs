@@ -15,7 +15,7 @@ use crate::engine::turn::Turn;
 fn holds(policy: &Policy) -> impl Fn(&Sprint, Condition) -> bool {
     let research = policy.sprint.research;
     move |sprint, condition| match condition {
-        Condition::Research => research,
+        Condition::Research => research || sprint.kickoff.has_material(),
         Condition::Worked => sprint.has_worked(),
         // The compiler lets only requests have it.
         Condition::Route => true,

@@ -62,8 +62,13 @@ fn what_each_way_in_can_carry() {
             Ingress::Reaction => BTreeSet::new(),
             Ingress::Select => [answer, Lengthen, Shorten].into(),
             Ingress::Autocomplete => [Look].into(),
-            Ingress::Button => [answer, Cancel, Retry, Decide, Lengthen, Verify].into(),
-            Ingress::Modal => [ControlSprint, Decide, Verify, RequestChanges].into(),
+            Ingress::Button => {
+                [answer, Cancel, Retry, Decide, Lengthen, Verify, ControlSprint, KeepBacklog].into()
+            }
+            Ingress::Modal => {
+                [Say, Cancel, Retry, ControlSprint, Decide, Verify, RequestChanges, KeepBacklog]
+                    .into()
+            }
             Ingress::Slash | Ingress::Operator => {
                 let mut all: BTreeSet<Action> = Action::ALL.iter().copied().collect();
                 all.remove(&Revise);

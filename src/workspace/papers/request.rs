@@ -34,6 +34,7 @@ pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetE
         "text": if is_dm { "" } else { &request.body },
         "plan": as_value(plan)?,
         "criteria": criteria,
+        "requirements": plan.requirements,
         "earlier": plan.earlier,
         "paths": plan.allowed_paths,
         "kept": plan.excluded_paths,
@@ -64,6 +65,7 @@ fn judge(criterion: &Criterion, language: Language) -> String {
 mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
+    use crate::domain::plan::{Requirement, RequirementTime};
     use crate::domain::plan_review::{AcceptedFindings, PlanFinding, PlanReview, PlanReviewer};
     use crate::domain::request::RequestWork;
     use crate::domain::request_plan::RequestPlan;
@@ -93,6 +95,11 @@ mod tests {
                 "(manual) it reads well".into(),
             ],
             decisions: vec!["Which form? casual (decided by Mina)".to_owned()],
+            requirements: Requirement::numbered([
+                ("it greets".to_owned(), RequirementTime::Now),
+                ("in Thai\n# too".to_owned(), RequirementTime::Later),
+                ("by mail".to_owned(), RequirementTime::OutOfScope),
+            ]),
             allowed_paths: vec!["greet.sh".to_owned()],
             excluded_paths: vec!["docs/**".to_owned()],
             ..RequestPlan::after(Some(plan), "b".repeat(64), at(7))
