@@ -72,7 +72,9 @@ pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure>
     | Request::Pause(about)
     | Request::Skip { about, .. }
     | Request::Steer { about, .. }) = command;
-    if !in_a_run() {
+    // What a sprint has put aside is decided about in the same way when its request has ended.
+    let needs_open = matches!(command, Request::Cancel(_) | Request::Pause(_));
+    if needs_open && !in_a_run() {
         must_be_open(&global.existing()?, &about.request)?;
     }
     let command = match command {

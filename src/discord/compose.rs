@@ -250,6 +250,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
                 | ButtonAct::Skip
                 | ButtonAct::SkipRequest
                 | ButtonAct::Pause
+                | ButtonAct::SplitWork
                 | ButtonAct::Blocked => 2,
                 ButtonAct::Approve | ButtonAct::Pass => 3,
                 ButtonAct::Reject | ButtonAct::ApproveAnyway | ButtonAct::Issue => 4,

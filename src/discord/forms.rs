@@ -67,6 +67,7 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             | ButtonAct::Cancel
             | ButtonAct::Retry
             | ButtonAct::Pause
+            | ButtonAct::SplitWork
             | ButtonAct::AsSprint
             | ButtonAct::Split
             | ButtonAct::Together

@@ -167,6 +167,9 @@ pub struct BacklogItem {
     pub dropped_reason: String,
 }
 
+/// The mark in the origin of an item that the team could not do: only people make it possible again.
+pub const GAVE_UP: &str = "gave_up";
+
 impl BacklogItem {
     /// A fresh pending item.
     #[must_use]

@@ -133,7 +133,7 @@ impl BlockCode {
 
     /// Whether everything that the team may try by itself has been tried.
     #[must_use]
-    pub const fn ends_an_attempt(self) -> bool {
+    pub const fn ends_all_attempts(self) -> bool {
         self.is_a_spent_loop()
             || matches!(self, Self::StepFailed | Self::PlannerContract | Self::NoChange)
     }

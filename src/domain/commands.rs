@@ -124,7 +124,10 @@ const fn file(en: &'static str, ko: &'static str) -> Choice {
 pub const GROUPS: [(Words, Words); 5] = [
     (
         words("request", "요청"),
-        words("Withdraw, try again or steer a request", "요청 취소, 다시 시도, 방향 바꾸기"),
+        words(
+            "Withdraw, try again, split, pause, skip or steer a request",
+            "요청 취소, 다시 시도, 나누기, 보류, 건너뛰기, 방향 바꾸기",
+        ),
     ),
     (
         words("sprint", "스프린트"),
@@ -238,7 +241,7 @@ pub const COMMANDS: [Entry; 30] = [
     Entry {
         path: &[words("request", "요청"), words("split", "나누기")],
         about: words(
-            "Have what the team could not do planned in pieces",
+            "Split a request that the team could not do into items",
             "팀이 해내지 못한 일을 나누어 계획하기",
         ),
         options: &[REQUEST],
@@ -246,14 +249,14 @@ pub const COMMANDS: [Entry; 30] = [
     },
     Entry {
         path: &[words("request", "요청"), words("pause", "보류")],
-        about: words("Let what the team could not do rest", "팀이 해내지 못한 일 잠시 두기"),
+        about: words("Pause a request that the team could not do", "팀이 해내지 못한 일 보류하기"),
         options: &[REQUEST],
         right: Right::Ask,
     },
     Entry {
         path: &[words("request", "요청"), words("skip", "건너뛰기")],
         about: words(
-            "End what the team could not do, for a reason",
+            "Skip a request that the team could not do, with a reason",
             "팀이 해내지 못한 일을 이유와 함께 건너뛰기",
         ),
         options: &[REQUEST, choice(words("text", "내용"), words("Why", "이유"), Takes::Text, true)],
@@ -528,7 +531,7 @@ pub fn page() -> String {
         page.push_str(&format!("| `{en}{options}` | {about} | `{ko}` {about_ko} | {right} |\n"));
     }
     page.push_str(
-        "\nWithdrawing or retrying what somebody else asked for takes the right to administer. Fewer steps for a request, \
+        "\nWithdrawing, retrying, splitting, pausing or skipping what somebody else asked for takes the right to administer. Fewer steps for a request, \
          and more for somebody else's, take the right to approve. Who holds which right stands under `people:` in \
          `team_runtime.yaml`.\n\n\
          ## Exit codes\n\n\

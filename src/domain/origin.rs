@@ -113,15 +113,6 @@ impl Origin {
         }
     }
 
-    /// The whole number by a name; zero where there is none.
-    #[must_use]
-    pub fn count(&self, name: &str) -> u64 {
-        match self.0.get(name) {
-            Some(OriginValue::Number(number)) => number.as_u64().unwrap_or(0),
-            Some(OriginValue::Flag(_) | OriginValue::Text(_) | OriginValue::List(_)) | None => 0,
-        }
-    }
-
     /// Whether there is a value by a name, also a blank one.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {

@@ -139,6 +139,8 @@ words! {
         Choose = "choose",
         /// Several pieces of work are as many requests.
         Split = "split",
+        /// What the team could not do is planned as smaller items.
+        SplitWork = "split_work",
         /// They are a sprint.
         AsSprint = "as_sprint",
         /// They are one.

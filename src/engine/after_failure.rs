@@ -13,8 +13,12 @@ use super::{ending, progress, questions, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{BacklogId, RequestId};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource, Skipped};
+use crate::domain::request::{
+    Blocked, EventKind, Request, RequestStatus, SelectionSource, Skipped,
+};
 
+/// What is said where it has not come so far.
+const NOT_GIVEN_UP: &str = "not_given_up";
 /// What is said of an item that is to be divided before it is built.
 const IN_PIECES: &str = "It failed as one piece of work: divide it into smaller items first.";
 /// The longest reason that is kept, in characters.
@@ -47,19 +51,29 @@ pub(super) fn with_words(
     id: &RequestId,
     words: &str,
 ) -> Option<Answer> {
+    bring_back(turn, actor, id, words, "backlog.reopened")
+}
+
+fn bring_back(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    words: &str,
+    key: &'static str,
+) -> Option<Answer> {
     of_put_aside(turn, actor, id, |turn, item, by| {
         sprint::bring_back(turn, item, by, words);
-        ("backlog.reopened", json!({}))
+        (key, json!({}))
     })
 }
 
 /// The planner divides it: a person wants it in pieces.
 pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
-    if let Some(answer) = with_words(turn, actor, id, IN_PIECES) {
+    if let Some(answer) = bring_back(turn, actor, id, IN_PIECES, "split.later") {
         return answer;
     }
     let (request, granted): (Request, Granted<act::Retry>) =
-        match asked(turn, actor, id, Request::has_given_up) {
+        match asked(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP) {
             Ok(asked) => asked,
             Err(answer) => return answer,
         };
@@ -91,14 +105,15 @@ pub(super) fn skip(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, reason: &
         return Answer::Refused(say::content("no_skip_reason", turn.policy.language, json!({})));
     }
     let skipped = of_put_aside(turn, actor, id, |turn, item, by| {
-        sprint::drop_item(turn, item, format!("skipped by {by}: {reason}"));
+        let skipped = Skipped { by: by.to_owned(), reason: reason.clone() };
+        sprint::drop_item(turn, item, skipped.line());
         ("final.skipped", json!({ "request_id": id.as_str(), "by": by, "reason": reason }))
     });
     if let Some(answer) = skipped {
         return answer;
     }
     let (request, granted): (Request, Granted<act::Cancel>) =
-        match asked(turn, actor, id, Request::has_given_up) {
+        match asked(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP) {
             Ok(asked) => asked,
             Err(answer) => return answer,
         };
@@ -121,11 +136,15 @@ pub(super) fn pause(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answe
         return answer;
     }
     let (request, granted): (Request, Granted<act::Retry>) =
-        match asked(turn, actor, id, Request::has_given_up) {
+        match asked(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP) {
             Ok(asked) => asked,
             Err(answer) => return answer,
         };
     let language = request.conversation.language;
+    if request.blocked.as_ref().is_some_and(Blocked::is_paused) {
+        let values = json!({ "request_id": id.as_str() });
+        return Answer::Say(say::content("paused", language, values));
+    }
     let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
     let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
     if in_sprint {

@@ -138,7 +138,10 @@ fn ask(
         .filter(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));
     if let Some(id) = resumed {
         // Who names a request that is open means that one.
-        return steer(turn, actor, &id, text);
+        return match words::only_resume(text) {
+            true => retry(turn, actor, &id),
+            false => steer(turn, actor, &id, text),
+        };
     }
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
@@ -163,6 +166,7 @@ fn press(
     channel: ChannelId,
     message: MessageId,
 ) -> Answer {
+    let parts_card = (channel, message, button.version);
     match button.act {
         ButtonAct::Approve | ButtonAct::Reject => {
             let Ok(gate_id) = GateId::parse(&button.subject) else {
@@ -198,19 +202,14 @@ fn press(
         ButtonAct::Answer => about_request(button, |id| {
             routes::change(turn, actor, id, RouteChange::Lane(Lane::Answer))
         }),
-        ButtonAct::Split => about_request(button, |id| {
-            if turn.request(id).is_some_and(Request::has_given_up) {
-                after_failure::split(turn, actor, id)
-            } else {
-                split::split(turn, actor, id, (channel, message))
-            }
-        }),
+        ButtonAct::Split => about_request(button, |id| split::split(turn, actor, id, parts_card)),
         ButtonAct::Together => {
-            about_request(button, |id| split::together(turn, actor, id, (channel, message)))
+            about_request(button, |id| split::together(turn, actor, id, parts_card))
         }
         ButtonAct::AsSprint => {
-            about_request(button, |id| split::as_sprint(turn, actor, id, (channel, message)))
+            about_request(button, |id| split::as_sprint(turn, actor, id, parts_card))
         }
+        ButtonAct::SplitWork => about_request(button, |id| after_failure::split(turn, actor, id)),
         ButtonAct::Pause => about_request(button, |id| after_failure::pause(turn, actor, id)),
         ButtonAct::Cancel => about_request(button, |id| cancel(turn, actor, id)),
         ButtonAct::Retry => about_request(button, |id| retry(turn, actor, id)),
@@ -296,6 +295,9 @@ fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answ
 }
 
 fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
+    if let Some(answer) = after_failure::with_words(turn, actor, id, "") {
+        return answer;
+    }
     let request = match about(turn, id) {
         Ok(request) => request,
         Err(answer) => return answer,

@@ -31,12 +31,18 @@ pub(super) fn block(
     let detail = &conflict.map_or_else(|| detail.to_owned(), |it| it.with_place(detail));
     let who = request.conversation.reply_route.author_name.clone();
     stop(turn, id, code, detail, required_inputs.clone());
+    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
+    let Some(request) = turn.request(id) else { return };
+    let request_gave_up = request.has_given_up();
+    let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
     let values = json!({
         "request_id": id.as_str(),
         "code": code,
         "detail": say::whole(detail),
         "required_inputs": required_inputs,
         "who": who,
+        "given_up": request_gave_up,
+        "in_sprint": in_sprint,
     });
     let Some(request) = turn.request(id) else { return };
     let acts = buttons(turn, request);
@@ -52,14 +58,14 @@ fn buttons(turn: &Turn<'_>, request: &Request) -> Vec<ButtonAct> {
     }
     let all = [
         ButtonAct::TryWithWords,
-        ButtonAct::Split,
+        ButtonAct::SplitWork,
         ButtonAct::SkipRequest,
         ButtonAct::Pause,
         ButtonAct::Cancel,
     ];
     // Where nothing was planned yet, nobody can plan it in pieces.
     let can_split = turn.stands(&request.request_id).is_some();
-    all.into_iter().filter(|it| *it != ButtonAct::Split || can_split).collect()
+    all.into_iter().filter(|it| *it != ButtonAct::SplitWork || can_split).collect()
 }
 
 /// The same without a word: whoever stops it says why.

@@ -37,7 +37,8 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) ->
     ending::stop(turn, id, BlockCode::Parts, "", Vec::new());
     let Some(request) = turn.edit(id) else { return false };
     request.params.parts = parts;
+    let version = request.params.parts_version();
     let buttons = [ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
-    say::ask(turn, id, ("parts.card", values), (&buttons, Vec::new()));
+    say::ask(turn, id, ("parts.card", values), (&buttons, version, Vec::new()));
     true
 }

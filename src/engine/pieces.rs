@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use super::turn::Turn;
 use super::{ending, say, sprint};
 use crate::domain::block::BlockCode;
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Step, StepKind};
 use crate::domain::outgoing::{ButtonAct, Priority, Voice};
+use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::result::ProposedItem;
 use crate::domain::role::Role;
@@ -29,11 +31,14 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, from: &Step) -> bool {
     let wants_pieces = request.params.wants_pieces;
     let (is_todo, is_duty) = (request.todo_id.is_some(), request.duty().is_some());
     let is_asked_before = !request.params.parts.is_empty();
+    // What people want to hold of the whole belongs to one plan.
+    let has_own_criteria = !request.work.persons_criteria.is_empty() || request.work.wants_changes;
+    let is_one = !is_todo && has_own_criteria;
     if wants_pieces && let Some(request) = turn.edit(id) {
         request.params.wants_pieces = false;
     }
     let is_several = (2..=MOST).contains(&items.len());
-    if is_duty || !is_several || !(wants_pieces || !is_todo && !is_asked_before) {
+    if is_duty || is_one || !is_several || !(wants_pieces || !is_todo && !is_asked_before) {
         if wants_pieces {
             say::in_room(turn, id, Voice::Team, Priority::Progress, "room.one_piece", json!({}));
         }
@@ -45,17 +50,24 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, from: &Step) -> bool {
 fn ask(turn: &mut Turn<'_>, id: &RequestId, items: Vec<ProposedItem>) -> bool {
     ending::stop(turn, id, BlockCode::Parts, "", Vec::new());
     let titles: Vec<String> = items.iter().map(|it| say::cut(it.title.trim(), 200)).collect();
+    let checks = &turn.policy.check_names;
+    let Some(request) = turn.request(id) else { return false };
+    let decided: Vec<String> =
+        request.work.decisions.iter().filter_map(PlanDecision::line).collect();
+    let parts = items.iter().map(|item| words(item, &decided, checks)).collect();
     let Some(request) = turn.edit(id) else { return false };
-    request.params.parts = items.iter().map(words).collect();
+    request.params.parts = parts;
+    let version = request.params.parts_version();
     request.params.proposed_items = items;
     let values = json!({ "request_id": id.as_str(), "items": titles });
     let buttons = [ButtonAct::AsSprint, ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
-    say::ask(turn, id, ("pieces.card", values), (&buttons, Vec::new()));
+    say::ask(turn, id, ("pieces.card", values), (&buttons, version, Vec::new()));
     true
 }
 
-/// An item as a request of its own would be written.
-fn words(item: &ProposedItem) -> String {
+/// An item as a request of its own would be written, with what was decided for all of them. The planner leaves nothing to
+/// people.
+fn words(item: &ProposedItem, decided: &[String], checks: &[String]) -> String {
     let mut text = item.title.trim().to_owned();
     let scope = if item.scope.trim().is_empty() { &item.summary } else { &item.scope };
     if !scope.trim().is_empty() && scope.trim() != text {
@@ -63,7 +75,11 @@ fn words(item: &ProposedItem) -> String {
     }
     for (place, criterion) in item.acceptance_criteria.iter().enumerate() {
         text.push_str(if place == 0 { "\n\n- " } else { "\n- " });
-        text.push_str(criterion.trim());
+        text.push_str(&Criterion::from(criterion.trim()).by_agent(checks).to_string());
+    }
+    if !decided.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&decided.join("\n"));
     }
     text
 }
@@ -79,9 +95,8 @@ fn take_the_place(turn: &mut Turn<'_>, id: &RequestId, items: &[ProposedItem]) -
             true
         }
         Err(reason) => {
-            let values = json!({ "reason": reason });
-            say::in_room(turn, id, Voice::Team, Priority::Error, "backlog.refused", values);
-            false
+            ending::block(turn, id, BlockCode::RoleBlocked, &reason, Vec::new());
+            true
         }
     }
 }

@@ -399,6 +399,8 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
     request.work.plan_review.renew();
+    // A plan of several items is planned again.
+    let replans = !request.params.proposed_items.is_empty();
     if request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts) {
         // With these words it may be something else.
         request.params.parts.clear();
@@ -413,7 +415,7 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
         SelectionSource::PlanningResume | SelectionSource::Edited => {
             let blocked = request.blocked.as_ref();
             let rejected = blocked.is_some_and(|it| it.code == BlockCode::PlanRejected);
-            !rejected && !request.has_open_conflict()
+            !rejected && !replans && !request.has_open_conflict()
         }
         SelectionSource::AgentFirstIntake
         | SelectionSource::BlockedRetry

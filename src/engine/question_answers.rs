@@ -7,7 +7,7 @@ use super::authorize::{Resource, act, authorize};
 use super::decision::Answer;
 use super::questions::{decided, is_asked, tell};
 use super::turn::Turn;
-use super::{progress, say};
+use super::{pieces, progress, say};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::lifecycle::StepKind;
@@ -128,7 +128,10 @@ fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
     let plan = turn.stands(id).and_then(|(lifecycle, state)| {
         Some((lifecycle.step_of(StepKind::Plan)?.clone(), state.step))
     });
-    if plan.is_some_and(|(from, next)| progress::holds_plan(turn, id, &from, next)) {
+    let holds = plan.is_some_and(|(from, next)| {
+        pieces::holds(turn, id, &from) || progress::holds_plan(turn, id, &from, next)
+    });
+    if holds {
         // Its card shows them.
         return;
     }

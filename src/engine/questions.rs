@@ -77,7 +77,7 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     };
     let menus = request.work.decisions.iter().zip(1..).map(menu).collect();
     let buttons = [ButtonAct::YouDecide, ButtonAct::Cancel];
-    say::ask(turn, id, ("questions.card", values), (&buttons, menus));
+    say::ask(turn, id, ("questions.card", values), (&buttons, 0, menus));
 }
 
 /// Says in the room what was decided, but for what was `told` before.

@@ -470,7 +470,13 @@ pub(super) fn failed(
     }
     turn.put_away(&envelope, EnvelopeFolder::Dead, reason);
     let id = envelope.envelope.request_id.clone();
-    if let Some(request) = turn.edit(&id) {
+    // One that was called back stops nobody.
+    let is_called_back = envelope.kind == EnvelopeKind::Delegate
+        && turn.request(&id).is_some_and(|request| {
+            request.route.current_role != Some(envelope.target_role)
+                || handoff::step_of(request) != envelope.step
+        });
+    if !is_called_back && let Some(request) = turn.edit(&id) {
         request.work.active_run = None;
         if !request.status.is_terminal() {
             ending::block(turn, &id, BlockCode::StepFailed, reason, Vec::new());

@@ -9,7 +9,7 @@ use super::lanes::{addable, may_only_be_answered, step_named};
 use super::turn::Turn;
 use super::{handoff, lanes, questions, say};
 use crate::domain::actor::Actor;
-use crate::domain::envelope::EnvelopeFolder;
+use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::RouteChange;
 use crate::domain::lifecycle::{StepKind, StepName};
@@ -44,7 +44,7 @@ pub(super) fn ask_where_unsure(turn: &mut Turn<'_>, id: &RequestId, said: Option
         "confidence": said.map_or(0, |it| it.confidence), "lane": choice.lane,
     });
     let buttons = may_only_be_answered(request).then_some(ButtonAct::Answer);
-    let below = (buttons.as_slice(), vec![Menu::Lane(menu)]);
+    let below = (buttons.as_slice(), 0, vec![Menu::Lane(menu)]);
     say::ask(turn, id, ("room.which_lane", values), below);
 }
 
@@ -163,7 +163,11 @@ fn just_answer(
     }
     let before = turn.before();
     let run = turn.edit(id).and_then(|request| request.work.active_run.take());
-    for envelope in before.envelopes.values().filter(|it| it.envelope.request_id == *id) {
+    // The envelope of a run under way is put away when the run ends.
+    let is_worked =
+        |envelope: &Envelope| before.runs.values().any(|run| run.envelope_id == envelope.relay_id);
+    let its = before.envelopes.values().filter(|it| it.envelope.request_id == *id);
+    for envelope in its.filter(|it| !is_worked(it)) {
         turn.put_away(envelope, EnvelopeFolder::Archive, "only an answer is wanted");
     }
     if let Some(run) = run {

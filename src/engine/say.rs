@@ -70,10 +70,10 @@ pub(super) fn ask(
     turn: &mut Turn<'_>,
     id: &RequestId,
     (key, values): (&str, Value),
-    (buttons, menus): (&[ButtonAct], Vec<Menu>),
+    (buttons, version, menus): (&[ButtonAct], u32, Vec<Menu>),
 ) {
     let Some(request) = turn.request(id) else { return };
-    let button = |act: &ButtonAct| Button { act: *act, subject: id.to_string(), version: 0 };
+    let button = |act: &ButtonAct| Button { act: *act, subject: id.to_string(), version };
     let act = Act::Post {
         content: content(key, request.conversation.language, values),
         reply_to: None,

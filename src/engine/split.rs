@@ -12,7 +12,8 @@ use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::lifecycle::StepKind;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, RequestWork, Room};
+use crate::domain::plan_decision::PlanDecision;
+use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 
@@ -23,6 +24,7 @@ pub(super) fn asked<A: Action>(
     actor: &Actor,
     id: &RequestId,
     waits: impl FnOnce(&Request) -> bool,
+    otherwise: &str,
 ) -> Result<(Request, Granted<A>), Answer> {
     let values = json!({ "request_id": id.as_str() });
     let refused =
@@ -32,14 +34,20 @@ pub(super) fn asked<A: Action>(
         return refused("cancel.not_yours", values);
     };
     if !waits(request) {
-        return refused("gate.stale", json!({}));
+        return refused(otherwise, values);
     }
     Ok((request.clone(), granted))
 }
 
-/// Whether people are asked whether it is one request.
-pub(super) fn is_asked(request: &Request) -> bool {
-    request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts)
+/// A card that asks whether something is one request: where it is, and about which pieces.
+pub(super) type PartsCard = (ChannelId, MessageId, u32);
+
+/// Whether people are asked by this card whether it is one request.
+fn is_asked((_, _, version): PartsCard) -> impl FnOnce(&Request) -> bool {
+    move |request| {
+        let waits = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts);
+        waits && request.params.parts_version() == version
+    }
 }
 
 /// They are one request: it goes on as the orchestrator handed it on.
@@ -47,13 +55,14 @@ pub(super) fn together(
     turn: &mut Turn<'_>,
     actor: &Actor,
     id: &RequestId,
-    card: (ChannelId, MessageId),
+    card: PartsCard,
 ) -> Answer {
-    let (request, granted) = match asked::<act::Retry>(turn, actor, id, is_asked) {
-        Ok(asked) => asked,
-        Err(answer) => return answer,
-    };
-    say::unbutton(turn, card, Some(id));
+    let (request, granted) =
+        match asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale") {
+            Ok(asked) => asked,
+            Err(answer) => return answer,
+        };
+    say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Retried, &granted.name(), "one request", Value::Null);
     if let Some(request) = turn.edit(id) {
         request.status = RequestStatus::Delegated;
@@ -75,44 +84,38 @@ pub(super) fn together(
 }
 
 /// Each is a request: the first stays with this one, and the others begin in rooms of their own.
-pub(super) fn split(
-    turn: &mut Turn<'_>,
-    actor: &Actor,
-    id: &RequestId,
-    card: (ChannelId, MessageId),
-) -> Answer {
-    let (request, granted) = match asked::<act::Retry>(turn, actor, id, is_asked) {
-        Ok(asked) => asked,
-        Err(answer) => return answer,
-    };
+pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, card: PartsCard) -> Answer {
+    let (request, granted) =
+        match asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale") {
+            Ok(asked) => asked,
+            Err(answer) => return answer,
+        };
     let route = &request.conversation.reply_route;
+    // The request itself goes on as the first, or ends.
     let more = request.params.parts.len().saturating_sub(1);
     if let Some(limit) = intake::too_many(turn, route.author_id, more) {
         let language = request.conversation.language;
         return Answer::Refused(say::content("too_many", language, json!({ "limit": limit })));
     }
+    if !request.params.proposed_items.is_empty() {
+        say::unbutton(turn, (card.0, card.1), Some(id));
+        turn.record(id, EventKind::Split, &granted.name(), "several requests", Value::Null);
+        let parts = request.params.parts.iter();
+        let all: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
+        // What was made for the whole ends with it.
+        let values = json!({ "request_id": id.as_str(), "others": all });
+        ending::end(turn, id, RequestStatus::Completed, "final.as_requests", values);
+        return Answer::Accepted;
+    }
     let mut parts = request.params.parts.iter();
     let Some(first) = parts.next() else { return Answer::Ignored("it is one piece of work") };
-    say::unbutton(turn, card, Some(id));
+    say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Retried, &granted.name(), "several requests", Value::Null);
     if let Some(request) = turn.edit(id) {
         request.scope.clone_from(first);
         request.body.clone_from(first);
         request.work.persons_criteria = Criterion::manual_lines(first);
         request.params.parts = vec![first.clone()];
-        if !request.params.proposed_items.is_empty() {
-            // It is another request than the one that was planned.
-            request.params.proposed_items.clear();
-            request.params.workflow = None;
-            request.route.lane = None;
-            request.work = RequestWork {
-                persons_criteria: Criterion::manual_lines(first),
-                spent: request.work.spent,
-                usage: request.work.usage,
-                spans: std::mem::take(&mut request.work.spans),
-                ..RequestWork::default()
-            };
-        }
     }
     handoff::delegate(turn, id, Role::Orchestrator, None, first, None);
     let others: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
@@ -126,20 +129,23 @@ pub(super) fn as_sprint(
     turn: &mut Turn<'_>,
     actor: &Actor,
     id: &RequestId,
-    card: (ChannelId, MessageId),
+    card: PartsCard,
 ) -> Answer {
-    let (request, granted): (Request, Granted<act::Retry>) = match asked(turn, actor, id, is_asked)
-    {
-        Ok(asked) => asked,
-        Err(answer) => return answer,
-    };
+    let (request, granted): (Request, Granted<act::Retry>) =
+        match asked(turn, actor, id, is_asked(card), "gate.stale") {
+            Ok(asked) => asked,
+            Err(answer) => return answer,
+        };
     let items = &request.params.proposed_items;
     if items.is_empty() {
         return Answer::Ignored("nobody has planned items");
     }
+    let decided: Vec<String> =
+        request.work.decisions.iter().filter_map(PlanDecision::line).collect();
+    let brief = [vec![request.body.clone()], decided].concat().join("\n");
     let kickoff = Kickoff {
         milestone: say::title(&request.scope),
-        brief: request.body.clone(),
+        brief,
         requirements: Vec::new(),
         artifacts: request.artifacts.clone(),
         request_text: request.body.clone(),
@@ -155,7 +161,7 @@ pub(super) fn as_sprint(
             return Answer::Refused(say::content(key, request.conversation.language, values));
         }
     };
-    say::unbutton(turn, card, Some(id));
+    say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Split, &granted.name(), "a sprint", Value::Null);
     ending::end(turn, id, RequestStatus::Completed, "final.as_sprint", values);
     Answer::Accepted

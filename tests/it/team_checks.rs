@@ -63,9 +63,9 @@ async fn what_the_team_cannot_do_rests_or_is_skipped_for_a_reason() {
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
     let id = blocked.request_id.to_string();
     house.press(&house.owner, "general", "needs Owner", "Pause").await;
-    house.reads(&asked, "Owner lets this rest").await;
+    house.reads(&asked, "Owner paused this").await;
     let (_, why, _) = house.teams(&["why", &id]).await;
-    assert!(why.contains("Owner lets it rest") && why.contains("Words in its room"), "{why}");
+    assert!(why.contains("Owner paused it") && why.contains("Words in its room"), "{why}");
     let (code, _, error) = house.teams(&["request", "skip", &id]).await;
     assert!(code == 2 && error.contains("REASON"), "{error}");
     let (code, _, error) = house.teams(&["request", "skip", &id, " "]).await;
@@ -81,7 +81,8 @@ async fn what_the_team_cannot_do_rests_or_is_skipped_for_a_reason() {
     let last = words(&house.reads("general", "Skipped by Owner").await);
     assert!(last.contains("the weather has to change first"), "{last}");
     let (code, _, error) = house.teams(&["request", "split", &id]).await;
-    assert!(code == 1 && error.contains("has ended already"), "{error}");
+    let is_refused = ["There is no request", "can be split"].iter().any(|it| error.contains(it));
+    assert!(code == 1 && is_refused, "{error}");
     assert!(house.commits().is_empty());
     house.close().await;
 }

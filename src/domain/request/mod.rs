@@ -77,6 +77,14 @@ pub struct Blocked {
     pub paused_by: Option<String>,
 }
 
+impl Blocked {
+    /// Whether nobody is expected to decide about it now.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.paused_by.is_some()
+    }
+}
+
 /// What belongs to a request beside what every request has, with the keys of `spec/teams.md` 4.2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -135,6 +143,16 @@ pub struct Params {
     /// The budget that waits for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_at_gate: Option<BudgetAtGate>,
+}
+
+impl Params {
+    /// What a card that asks about these pieces is known by.
+    #[must_use]
+    pub fn parts_version(&self) -> u32 {
+        use sha1::{Digest, Sha1};
+        let digest = Sha1::digest(self.parts.join("\0"));
+        digest.iter().take(4).fold(0, |all, byte| all << 8 | u32::from(*byte))
+    }
 }
 
 /// A registered action that a role wants to run.
@@ -341,7 +359,7 @@ impl Request {
             || self.work.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
         self.status == RequestStatus::Blocked
             && self.blocked.as_ref().is_some_and(|blocked| {
-                blocked.code.ends_an_attempt()
+                blocked.code.ends_all_attempts()
                     || (blocked.code == BlockCode::RoleBlocked && failed())
             })
     }

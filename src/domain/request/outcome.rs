@@ -15,6 +15,14 @@ pub struct Skipped {
     pub reason: String,
 }
 
+impl Skipped {
+    /// In one line, for records and lists.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("skipped by {}: {}", self.by, self.reason)
+    }
+}
+
 /// The end of a request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

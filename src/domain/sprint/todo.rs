@@ -139,7 +139,10 @@ pub struct Todo {
     /// What came of it, in a few lines.
     #[serde(default)]
     pub summary: String,
-    /// The item that carries it on.
+    /// Whether a person has skipped it, or had it split: nobody goes on with it as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_dropped: bool,
+    /// The item that carries it on, in records of older builds.
     #[serde(default, with = "blank_is_none")]
     pub carry_over_backlog_id: Option<BacklogId>,
     /// The request that this one tries again.
@@ -197,6 +200,7 @@ impl Todo {
             ended_at: None,
             spans: Vec::new(),
             summary: String::new(),
+            is_dropped: false,
             carry_over_backlog_id: None,
             retry_of_request_id: None,
             dependency_gate_bypass: String::new(),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::check::{self, PlanProblem};
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanItemId, RequestId, RequirementId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, RequirementTime};
@@ -93,7 +94,7 @@ fn take(turn: &mut Turn<'_>, id: &RequestId, by: PlanReviewer, found: Vec<PlanFi
 /// What rules find in the plan of a request. What a person wrote is not the planner's to change.
 fn of_request(request: &Request) -> Vec<PlanFinding> {
     let Some(planned) = &request.work.planned else { return Vec::new() };
-    let Some(plan) = as_plan(planned) else { return Vec::new() };
+    let Some(plan) = as_plan(planned, &request.work.criteria) else { return Vec::new() };
     let own = &request.work.criteria;
     let words = persons_words(request);
     let is_the_planners = |problem: &PlanProblem| match problem.part {
@@ -170,13 +171,14 @@ fn persons_words(request: &Request) -> String {
 }
 
 /// A request's plan as one that rules can be held against: it has one item.
-fn as_plan(planned: &RequestPlan) -> Option<Plan> {
+fn as_plan(planned: &RequestPlan, own: &[Criterion]) -> Option<Plan> {
     let mut item = PlanItem::new(PlanItemId::parse("plan").ok()?, "plan");
     item.scope.clone_from(&planned.summary);
     item.criteria.clone_from(&planned.criteria);
     item.allowed_paths.clone_from(&planned.allowed_paths);
     item.excluded_paths.clone_from(&planned.excluded_paths);
-    let criteria = item.criteria.iter().map(|it| it.text.as_str());
+    // A person's criteria may speak of other documents' ids.
+    let criteria = own.iter().map(|it| it.text.as_str());
     let named: BTreeSet<RequirementId> = criteria.flat_map(requirements_in).collect();
     let now = planned.requirements.iter().filter(|it| it.when == RequirementTime::Now);
     // Where no criterion says what it is for, its one item serves all of them.

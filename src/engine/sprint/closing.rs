@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
 use super::{closeout, coverage, position, say, todos};
-use crate::domain::backlog::BacklogStatus;
+use crate::domain::backlog::{BacklogStatus, GAVE_UP};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::lifecycle::Step;
@@ -113,9 +113,14 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
 /// A todo that waits for a person: its item waits for the same, and its room stays the place to answer.
 fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     let Some(request) = &todo.request_id else { return };
+    let has_given_up = turn.request(request).is_some_and(Request::has_given_up);
     if let Some(item) = &todo.backlog_id {
         turn.edit_item(item, |item| {
             item.origin.set("request_id", request.as_str());
+            item.origin.set("todo_id", todo.todo_id.as_str());
+            if has_given_up {
+                item.origin.set(GAVE_UP, "yes");
+            }
             item.planned_in_sprint_id = None;
             item.selected_in_sprint_id = None;
         });

@@ -7,7 +7,7 @@ use crate::domain::actor::Actor;
 use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::ids::SprintId;
 use crate::domain::language::Language;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{Blocked, Request, RequestStatus};
 use crate::domain::sprint::{
     Kickoff, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };
@@ -192,10 +192,15 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
         request.is_some_and(Request::has_open_conflict)
     };
+    let is_paused = |todo: &Todo| {
+        let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+        request.and_then(|it| it.blocked.as_ref()).is_some_and(Blocked::is_paused)
+    };
     let rank = |todo: &Todo| match todo.status {
-        TodoStatus::Blocked => Some(0),
-        TodoStatus::Uncommitted => Some(1).filter(|_| !conflicts(todo)),
-        TodoStatus::Running => Some(2),
+        TodoStatus::Blocked if is_paused(todo) => Some(0),
+        TodoStatus::Blocked => Some(1),
+        TodoStatus::Uncommitted => Some(2).filter(|_| !conflicts(todo)),
+        TodoStatus::Running => Some(3),
         TodoStatus::Queued
         | TodoStatus::Committed
         | TodoStatus::Completed

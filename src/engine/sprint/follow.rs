@@ -8,7 +8,7 @@ use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::ids::{BacklogId, SprintId};
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{Blocked, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus};
 use crate::engine::ending;
@@ -119,10 +119,19 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         "request_id": request.request_id.as_str(),
     });
     turn.sprint_event(sprint_id, kind, &todo.title, payload);
-    if status == TodoStatus::Running
+    let before = turn.before().requests.get(&request.request_id);
+    let was_paused = before.and_then(|it| it.blocked.as_ref()).is_some_and(Blocked::is_paused);
+    let is_other_paused = turn.requests().any(|it| {
+        it.sprint_id.as_ref() == Some(sprint_id)
+            && it.request_id != request.request_id
+            && it.blocked.as_ref().is_some_and(Blocked::is_paused)
+    });
+    if was_paused
+        && !is_other_paused
+        && status != TodoStatus::Blocked
         && let Some(sprint) = turn.edit_sprint(sprint_id)
     {
-        // What it rested for goes on.
+        // What it was paused for goes on, or is over.
         sprint.work.paused_by = None;
     }
     if status != TodoStatus::Running {
@@ -135,6 +144,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
     let said = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
     let ended = how_it_ended(request);
+    let is_dropped = ended.is_some();
     let summary = match status {
         _ if ended.is_some() => ended.as_deref(),
         TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
@@ -148,6 +158,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
     let moved = Todo {
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
+        is_dropped,
         ended_at: (status != TodoStatus::Running).then_some(turn.now),
         spans: request.work.spans.clone(),
         commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
@@ -172,7 +183,7 @@ fn how_it_ended(request: &Request) -> Option<String> {
     let outcome = &request.outcome;
     let pieces: Vec<&str> = outcome.split_into.iter().map(BacklogId::as_str).collect();
     match &outcome.skipped {
-        Some(skipped) => Some(format!("skipped by {}: {}", skipped.by, skipped.reason)),
+        Some(skipped) => Some(skipped.line()),
         None if pieces.is_empty() => None,
         None => Some(format!("split into {}", pieces.join(", "))),
     }
@@ -233,7 +244,8 @@ fn alone(turn: &mut Turn<'_>, request: &Request) {
                 item.status = BacklogStatus::Done;
             }
             RequestStatus::Cancelled => {
-                "withdrawn by a person".clone_into(&mut item.dropped_reason);
+                item.dropped_reason =
+                    how_it_ended(request).unwrap_or_else(|| "withdrawn by a person".to_owned());
                 item.status = BacklogStatus::Dropped;
             }
             RequestStatus::Failed

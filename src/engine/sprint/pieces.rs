@@ -8,7 +8,7 @@ use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::ids::BacklogId;
 use crate::domain::request::Request;
 use crate::domain::result::ProposedItem;
-use crate::domain::sprint::Kickoff;
+use crate::domain::sprint::{Kickoff, SprintStatus};
 use crate::engine::authorize::{Granted, act};
 use crate::engine::turn::Turn;
 
@@ -85,15 +85,29 @@ pub(in crate::engine) fn take_pieces(
     let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, Some(&sprint))
         .map_err(|error| error.to_string())?;
     let pieces: Vec<BacklogId> = merged.items.iter().map(|it| it.backlog_id.clone()).collect();
+    // Nothing waits for it, so that it can wait for all of them.
+    let is_awaited = |id: &BacklogId| merged.items.iter().any(|it| it.depends_on.contains(id));
+    let last = pieces.iter().rev().find(|id| !is_awaited(id)).cloned();
+    // What comes when the sprint is ending waits for another one.
+    let is_at_work = turn.active_sprint().is_some_and(|it| {
+        it.sprint_id == sprint && it.status == SprintStatus::Running && it.closing.wrap_up.is_none()
+    });
     for piece in &pieces {
-        let is_last = Some(piece) == pieces.last();
+        let is_last = Some(piece) == last.as_ref();
         turn.edit_item(piece, |item| {
             item.milestone_title.clone_from(&old.milestone_title);
-            item.planned_in_sprint_id = Some(sprint.clone());
+            item.planned_in_sprint_id = is_at_work.then(|| sprint.clone());
             if item.priority_rank == 0 {
                 item.priority_rank = old.priority_rank;
             }
             wait_for(item, &old.depends_on);
+            item.excluded_paths.clone_from(&old.excluded_paths);
+            item.answers.clone_from(&old.answers);
+            let serves = old.origin.texts("requirement_refs");
+            if is_last && !serves.is_empty() {
+                item.origin.set("requirement_refs", serves);
+                wait_for(item, &pieces);
+            }
             if is_last && !old.persons_criteria.is_empty() {
                 item.persons_criteria.clone_from(&old.persons_criteria);
                 let own = std::mem::take(&mut item.acceptance_criteria);
@@ -106,7 +120,9 @@ pub(in crate::engine) fn take_pieces(
     if let Some(request) = turn.edit(&request.request_id) {
         request.outcome.split_into = pieces;
     }
-    queue::sync(turn, &sprint);
+    if is_at_work {
+        queue::sync(turn, &sprint);
+    }
     Ok(merged.items.into_iter().map(|it| it.title).collect())
 }
 

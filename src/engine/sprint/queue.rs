@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::todos;
-use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
 use crate::domain::request::RequestStatus;
@@ -68,9 +68,26 @@ fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogIte
     let item = of_people(known, source, item, &turn.policy.check_names);
     let Some(old) = known else { return item };
     let item = keep_held(turn, old, keep_planned(old, source, item));
+    let item = keep_given_up(old, source, item);
     let item = keep_delivered(turn, old, source, item);
     let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
     if same == *old { same } else { item }
+}
+
+/// What the team could not do people alone make possible again.
+fn keep_given_up(old: &BacklogItem, source: BacklogSource, mut item: BacklogItem) -> BacklogItem {
+    if !old.origin.has(GAVE_UP) {
+        return item;
+    }
+    if source != BacklogSource::User {
+        let (status, reason) = (old.status, old.dropped_reason.clone());
+        item.origin.set(GAVE_UP, "yes");
+        return BacklogItem { status, dropped_reason: reason, ..item };
+    }
+    if item.status != old.status {
+        item.origin.remove(GAVE_UP);
+    }
+    item
 }
 
 /// What an item was built on stays known when that has been delivered, though no agent names it any more: it is handed over
@@ -393,7 +410,9 @@ fn refreshed(
         todo.effort = item.effort;
         if waits(todo) {
             // Whoever goes on with it reads what came of it before.
-            let goes_on = item.carry_over_of.is_some() || !item.answers.is_empty();
+            let goes_on = item.carry_over_of.is_some()
+                || !item.answers.is_empty()
+                || item.origin.has("todo_id");
             let before = item.origin.text("request_id").filter(|_| goes_on);
             let before = before.and_then(|id| RequestId::parse(id).ok());
             todo.retry_of_request_id = todo.retry_of_request_id.take().or(before);

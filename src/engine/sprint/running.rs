@@ -208,7 +208,9 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
             // Where two versions do not go together, trying is over.
             let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
             let blocked = request.and_then(|request| request.blocked.as_ref());
+            let has_given_up = request.is_some_and(Request::has_given_up);
             todo.status == TodoStatus::Uncommitted
+                && !has_given_up
                 && todo.commit_retries < COMMIT_RETRIES
                 && blocked.is_none_or(|it| !it.code.is_about_a_conflict())
         })

@@ -9,7 +9,7 @@ use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::sprint::{ExecutionMode, PlanningStep, PrepassStatus, TodoStatus, WrapUp};
+use crate::domain::sprint::{ExecutionMode, PlanningStep, PrepassStatus, Todo, TodoStatus, WrapUp};
 use crate::engine::lifecycle::is_planner_document;
 use crate::engine::say;
 use crate::engine::turn::Turn;
@@ -279,7 +279,12 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
     };
     let blocked: Vec<Value> =
         with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted)).collect();
-    let carried: Vec<Value> = with(TodoStatus::Failed).chain(with(TodoStatus::Cancelled)).collect();
+    let is_put_back = |todo: &&Todo| {
+        matches!(todo.status, TodoStatus::Failed | TodoStatus::Cancelled) && !todo.is_dropped
+    };
+    let put_back = sprint.work.todos.iter().filter(is_put_back);
+    let put_back: Vec<Value> =
+        put_back.map(|todo| json!({ "title": say::cut(&todo.title, 120) })).collect();
     let headline = sprint.closing.report_draft.get("headline").and_then(Value::as_str);
     let seconds = match (sprint.started_at, sprint.ended_at) {
         (Some(start), Some(end)) => end.seconds_since(start),
@@ -302,7 +307,7 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
         "commits": sprint.work.commit_count,
         "seconds": seconds,
         "blocked": blocked,
-        "carried": carried,
+        "put_back": put_back,
         "unmet": sprint.closing.unmet_requirements,
         "unverified": sprint.closing.unverified,
         "uncommitted_paths": sprint.closing.uncommitted_paths.iter().take(10).collect::<Vec<_>>(),

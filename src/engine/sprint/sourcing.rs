@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::duties::{self, DutyRequest};
 use super::{is_held, queue, say};
-use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::effect::EffectKind;
 use crate::domain::finding::Finding;
 use crate::domain::ids::{BacklogId, RequestId};
@@ -304,7 +304,7 @@ pub(in crate::engine) fn answered(
             })
         };
         let is_meant = match room_of {
-            Some(room_of) => request == Some(room_of.as_str()),
+            Some(room_of) => request == Some(room_of.as_str()) && !is_held(turn, item),
             None => names(item) && !is_held(turn, item),
         };
         is_meant && request.is_none_or(has_ended)
@@ -323,6 +323,7 @@ pub(in crate::engine) fn put_aside_with<'t>(
     items.find(|item| {
         item.status == BacklogStatus::Blocked
             && item.origin.text("request_id") == Some(request.as_str())
+            && item.origin.has("todo_id")
             && !is_held(turn, item)
     })
 }
@@ -331,7 +332,10 @@ pub(in crate::engine) fn put_aside_with<'t>(
 pub(in crate::engine) fn bring_back(turn: &mut Turn<'_>, id: &BacklogId, by: &str, words: &str) {
     let answer = format!("{by}: {}", words.trim());
     turn.edit_item(id, |item| {
-        item.answers.push(crate::engine::say::cut(&answer, 4_000));
+        if !words.trim().is_empty() {
+            item.answers.push(crate::engine::say::cut(&answer, 4_000));
+        }
+        item.origin.remove(GAVE_UP);
         item.status = BacklogStatus::Pending;
         item.clear_blockers();
     });

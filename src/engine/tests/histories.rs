@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::world::{
-    Move, World, crash, evidence, good, good_effect, policy, press, question, result,
+    GENERAL, Move, World, crash, evidence, good, good_effect, policy, press, question, result,
 };
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{Allowance, Budgets};
@@ -15,15 +15,16 @@ use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::gate::{GateKind, Stance};
-use crate::domain::ids::{EffectId, EnvelopeId, RequestId};
-use crate::domain::incoming::Command;
+use crate::domain::ids::{EffectId, EnvelopeId, MessageId, RequestId};
+use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::lifecycle::StepName;
-use crate::domain::outgoing::ButtonAct;
+use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::plan_decision::{GivenAnswer, NumberedAnswer};
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::RequestStatus;
-use crate::domain::result::{Proposals, ResultStatus, RoleResult};
+use crate::domain::result::{Proposals, ProposedItem, ResultStatus, RoleResult};
 use crate::domain::role::Role;
+use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::{FailKind, RunOutcome};
 use crate::domain::time::Timestamp;
 use crate::engine::lifecycle::steps;
@@ -102,8 +103,26 @@ pub(super) fn random_result(
         let questions = json!({ "questions": [question] });
         result.proposals.questions = Proposals::read(Some(&questions)).0.questions;
     }
+    if planning && dice.roll(4) == 0 {
+        result.proposals.backlog_items = two_items(dice);
+    }
     result.status = if ask { ResultStatus::Completed } else { STATUSES[status] };
     result
+}
+
+/// A plan of two items, of which the second may wait for the first.
+fn two_items(dice: &mut Dice) -> Option<Vec<ProposedItem>> {
+    let number = dice.roll(1_000);
+    let title = |part: &str| format!("{part} part {number}");
+    let after = if dice.roll(2) == 0 { vec![title("first")] } else { Vec::new() };
+    let item = |part: &str, after: &[String]| {
+        json!({
+            "title": title(part), "summary": "", "kind": "feature", "scope": title(part),
+            "acceptance_criteria": ["it is there"], "depends_on": after,
+        })
+    };
+    let items = json!({ "backlog_items": [item("first", &[]), item("second", &after)] });
+    Proposals::read(Some(&items)).0.backlog_items
 }
 
 pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -> EffectOutcome {
@@ -211,8 +230,9 @@ fn history(seed: u64, plans: Stance, seen: &mut BTreeSet<(StepName, usize, usize
     };
     let check_names = if dice.roll(4) > 0 { policy().check_names } else { Vec::new() };
     let gates = GateTable { plan: PlanStances::All(plans), ..GateTable::default() };
+    let routes = if dice.roll(2) == 0 { Arc::clone(Routes::built_in()) } else { policy().routes };
     let mut world =
-        World::new(Policy { check_names, proves_base: true, budgets, gates, ..policy() });
+        World::new(Policy { check_names, proves_base: true, budgets, gates, routes, ..policy() });
     world.usage.cost_usd = 0.3;
     world.restless = dice.roll(8) == 0;
     live(&mut world, &mut dice, seed, seen)
@@ -281,6 +301,11 @@ fn live_on(
             1 => {
                 let text = "and one more thing".to_owned();
                 world.command(Command::Steer { request_id: id.clone(), text });
+                continue;
+            }
+            2 => {
+                let change = RouteChange::Lane(*dice.pick(&Lane::ALL));
+                world.command(Command::Route { request_id: id.clone(), change });
                 continue;
             }
             _ => {}
@@ -364,8 +389,25 @@ fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatu
         return;
     }
     assert_eq!(status, RequestStatus::Blocked);
-    let is_asked = world.request(id).blocked.is_some_and(|it| it.code == BlockCode::Questions);
+    let code = world.request(id).blocked.map(|it| it.code);
+    let is_asked = code == Some(BlockCode::Questions);
     let request_id = id.clone();
+    if code == Some(BlockCode::Parts) && dice.roll(3) > 0 {
+        let version = world.request(id).params.parts_version();
+        let button = Button { act: ButtonAct::Together, subject: id.to_string(), version };
+        let (message_id, channel_id) = (MessageId(1), GENERAL);
+        world.command(Command::Press { button, message_id, channel_id });
+        return;
+    }
+    if world.request(id).has_given_up() && dice.roll(2) == 0 {
+        world.command(match dice.roll(6) {
+            0 => Command::Skip { request_id, reason: "not worth it".to_owned() },
+            1 => Command::Pause { request_id },
+            2 | 3 => Command::Split { request_id },
+            _ => Command::Steer { request_id, text: "another way".to_owned() },
+        });
+        return;
+    }
     world.command(match dice.roll(3) {
         0 if is_asked => {
             let answer = NumberedAnswer { number: 1, answer: GivenAnswer::Option(2) };

@@ -26,8 +26,9 @@ fn handed_on(parts: &[&str]) -> (World, RequestId) {
     (world, id)
 }
 
-fn press(id: &RequestId, act: ButtonAct) -> Command {
-    let button = Button { act, subject: id.to_string(), version: 0 };
+fn press(world: &World, id: &RequestId, act: ButtonAct) -> Command {
+    let parts = world.state.requests.get(id).map(|it| it.params.parts_version());
+    let button = Button { act, subject: id.to_string(), version: parts.unwrap_or_default() };
     Command::Press { button, message_id: MessageId(1), channel_id: GENERAL }
 }
 
@@ -42,7 +43,10 @@ fn each_piece_is_a_request_where_somebody_says_so() {
     let (mut world, id) = handed_on(&TWO);
     assert_eq!(code(&world, &id), Some(BlockCode::Parts));
     assert!(world.state.envelopes.is_empty(), "nobody works before");
-    world.command(press(&id, ButtonAct::Split));
+    {
+        let command = press(&world, &id, ButtonAct::Split);
+        world.command(command)
+    };
     let all: Vec<Request> = world.state.requests.values().map(|it| Request::clone(it)).collect();
     let words: Vec<&str> = all.iter().map(|it| it.body.as_str()).collect();
     assert_eq!(all.len(), 2, "{words:?}");
@@ -56,7 +60,10 @@ fn each_piece_is_a_request_where_somebody_says_so() {
         |it| matches!(&it.act, Act::Post { room_of: Some(room), .. } if *room == other.request_id),
     );
     assert!(hangs, "it has a room of its own");
-    let twice = world.command(press(&id, ButtonAct::Split));
+    let twice = {
+        let command = press(&world, &id, ButtonAct::Split);
+        world.command(command)
+    };
     assert!(matches!(twice, Answer::Refused(_)), "{twice:?}");
     world.finish_well();
     for request in &all {
@@ -76,7 +83,10 @@ fn together_they_are_one_and_nobody_is_asked_twice() {
             let said = result(Role::Orchestrator, said);
             report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
         } else {
-            world.command(press(&id, ButtonAct::Together));
+            {
+                let command = press(&world, &id, ButtonAct::Together);
+                world.command(command)
+            };
         }
         assert_eq!(code(&world, &id), None);
         world.finish_well();
@@ -107,7 +117,10 @@ fn what_waits_for_that_answer_can_be_withdrawn() {
     world.command(Command::Cancel { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
-    let late = world.command(press(&id, ButtonAct::Together));
+    let late = {
+        let command = press(&world, &id, ButtonAct::Together);
+        world.command(command)
+    };
     assert!(matches!(late, Answer::Refused(_)), "{late:?}");
 }
 
@@ -121,7 +134,10 @@ fn a_message_that_was_split_is_changed_in_the_rooms_of_its_requests() {
     let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
     let said = json!({ "request_handling": {"mode": "route"}, "request_parts": TWO });
     report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Orchestrator, said))));
-    world.command(press(&id, ButtonAct::Split));
+    {
+        let command = press(&world, &id, ButtonAct::Split);
+        world.command(command)
+    };
     assert!(world.request(&id).work.persons_criteria.is_empty(), "that line is in neither piece");
     // Discord tells of it again as it shows a link.
     world.submit(Event::MessageEdited(words.clone()));

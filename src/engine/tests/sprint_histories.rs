@@ -109,7 +109,16 @@ fn person(world: &mut World, dice: &mut Dice) {
                 return;
             }
             let request_id = dice.pick(&ids).clone();
-            if choice == 8 { Command::Cancel { request_id } } else { Command::Retry { request_id } }
+            let has_given_up = world.request(&request_id).has_given_up();
+            match dice.roll(8) {
+                0 if has_given_up => {
+                    Command::Skip { request_id, reason: "not worth it".to_owned() }
+                }
+                1 if has_given_up => Command::Pause { request_id },
+                2..=5 if has_given_up => Command::Split { request_id },
+                _ if choice == 8 => Command::Cancel { request_id },
+                _ => Command::Retry { request_id },
+            }
         }
     };
     world.command(command);
@@ -249,6 +258,8 @@ fn every_sprint_ends_and_everything_agrees_after_every_step() {
     // What the team could not do waits for a person: todos that have failed, and items that carry those on, are of
     // older builds.
     assert_eq!(seen.todos.len(), TodoStatus::ALL.len() - 1, "{:?}", seen.todos);
+    assert!(!seen.todos.contains(&TodoStatus::Failed));
+    assert!(!seen.items.contains(&BacklogStatus::CarriedOver));
     assert_eq!(seen.wrap_ups.len(), WrapUp::ALL.len(), "{:?}", seen.wrap_ups);
     assert_eq!(seen.items.len(), BacklogStatus::ALL.len() - 1, "{:?}", seen.items);
     assert!(seen.landings_met > 0, "nothing met a commit on its way to the branch");

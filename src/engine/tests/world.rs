@@ -283,8 +283,14 @@ impl World {
         self.check_sprint_moves();
         for request in self.state.requests.values() {
             let id = &request.request_id;
+            // That of a run which was called back goes when the run ends.
+            let is_called_back = |envelope: &Envelope| {
+                let run = self.state.runs.values().find(|it| it.envelope_id == envelope.relay_id);
+                run.is_some_and(|run| request.work.active_run.as_ref() != Some(&run.run_id))
+            };
+            let envelopes = self.state.envelopes.values();
             let envelopes =
-                self.state.envelopes.values().filter(|e| e.envelope.request_id == *id).count();
+                envelopes.filter(|e| e.envelope.request_id == *id && !is_called_back(e)).count();
             let effects = self
                 .state
                 .effects

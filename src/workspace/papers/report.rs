@@ -30,6 +30,8 @@ pub fn final_report(sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<Stri
     };
     let delivered = |todo: &&Value| status(todo).is_some_and(TodoStatus::is_success);
     let (delivered, open): (Vec<&Value>, Vec<&Value>) = todos.iter().partition(delivered);
+    // What a person has skipped or had split is not open.
+    let open: Vec<&Value> = open.into_iter().filter(|todo| todo["is_dropped"] != true).collect();
     let mut by_time: Vec<&Value> = todos
         .iter()
         .filter(|todo| todo["ended_at"].as_str().is_some_and(|at| !at.is_empty()))
