@@ -80,10 +80,21 @@ fn plans() {
         world.command(Command::PlanImport { plan_id, plan: Box::new(plan.clone()), approve: None });
         assert_eq!(world.state.backlog.len(), PLANNED);
     });
+    let mut world = World::new(0);
+    let plan_id = PlanId::parse("parts").unwrap();
+    world.command(Command::PlanImport { plan_id, plan: Box::new(plan), approve: None });
+    let mut number = 0;
+    let decision = repeat(51, || {
+        number += 1;
+        world.add(&[item("feature", number, false)]);
+    });
     println!("a plan of {PLANNED} items:");
-    for (name, time, limit) in
-        [("read", read, 100), ("held against the rules", rules, 50), ("taken in", taken, 100)]
-    {
+    for (name, time, limit) in [
+        ("read", read, 100),
+        ("held against the rules", rules, 50),
+        ("taken in", taken, 100),
+        ("a decision beside it: a person adds an item", decision, 5),
+    ] {
         let over = if time > Duration::from_millis(limit) { "   OVER" } else { "" };
         println!("  {name:<56} {time:>10.1?} (limit {limit} ms){over}");
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::plain::plain;
 use super::{Failure, Global, say};
+use crate::domain::backlog::BacklogStatus;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::service::{self, CallSubject, Reply};
@@ -72,10 +73,13 @@ pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure>
     | Request::Pause(about)
     | Request::Skip { about, .. }
     | Request::Steer { about, .. }) = command;
-    // What a sprint has put aside is decided about in the same way when its request has ended.
-    let needs_open = matches!(command, Request::Cancel(_) | Request::Pause(_));
-    if needs_open && !in_a_run() {
-        must_be_open(&global.existing()?, &about.request)?;
+    if !in_a_run() {
+        let root = global.existing()?;
+        // What a sprint has put aside is decided about in the same way when its request has ended.
+        let may_be_put_aside = !matches!(command, Request::Cancel(_) | Request::Pause(_));
+        if !(may_be_put_aside && is_put_aside(&root, &about.request)?) {
+            must_be_open(&root, &about.request)?;
+        }
     }
     let command = match command {
         Request::Cancel(about) => Command::Cancel { request_id: about.request.clone() },
@@ -97,6 +101,12 @@ pub(super) fn revise(global: &Global, args: &Revise) -> Result<(), Failure> {
     let all: Vec<String> = [vec![args.words.join(" ")], args.also.clone()].concat();
     let (request_id, text) = (args.about.request.clone(), all.join("\n"));
     say_call(global, Command::RequestChanges { request_id, text, ended: None })
+}
+
+/// Whether the item of a request waits for a person, put aside by the sprint in which that was done.
+fn is_put_aside(root: &Path, id: &RequestId) -> Result<bool, Failure> {
+    let items = super::records::backlog_items(root)?;
+    Ok(items.iter().any(|item| item.status == BacklogStatus::Blocked && item.is_of_ended(id)))
 }
 
 /// The running team knows open requests only: whether there is one with this id, and it has not ended.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::lenient::is_zero;
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
@@ -171,6 +171,12 @@ pub struct BacklogItem {
 pub const GAVE_UP: &str = "gave_up";
 
 impl BacklogItem {
+    /// Whether a sprint has put it aside with this request, which did its todo and ended then.
+    #[must_use]
+    pub fn is_of_ended(&self, request: &RequestId) -> bool {
+        self.origin.has("todo_id") && self.origin.text("request_id") == Some(request.as_str())
+    }
+
     /// A fresh pending item.
     #[must_use]
     pub fn new(id: BacklogId, title: &str, scope: &str, kind: BacklogKind, now: Timestamp) -> Self {

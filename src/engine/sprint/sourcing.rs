@@ -321,10 +321,7 @@ pub(in crate::engine) fn put_aside_with<'t>(
 ) -> Option<&'t BacklogItem> {
     let mut items = turn.items().into_values();
     items.find(|item| {
-        item.status == BacklogStatus::Blocked
-            && item.origin.text("request_id") == Some(request.as_str())
-            && item.origin.has("todo_id")
-            && !is_held(turn, item)
+        item.status == BacklogStatus::Blocked && item.is_of_ended(request) && !is_held(turn, item)
     })
 }
 
