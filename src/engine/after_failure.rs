@@ -141,12 +141,14 @@ pub(super) fn pause(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answe
             Err(answer) => return answer,
         };
     let language = request.conversation.language;
-    if request.blocked.as_ref().is_some_and(Blocked::is_paused) {
+    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
+    let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
+    let sprint_goes_on =
+        in_sprint && turn.active_sprint().is_some_and(|it| it.work.paused_by.is_none());
+    if request.blocked.as_ref().is_some_and(Blocked::is_paused) && !sprint_goes_on {
         let values = json!({ "request_id": id.as_str() });
         return Answer::Say(say::content("paused", language, values));
     }
-    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
-    let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
     if in_sprint {
         match sprint::commands::may(turn, actor) {
             Ok(granted) => sprint::commands::paused(turn, &granted),

@@ -64,7 +64,7 @@ fn buttons(turn: &Turn<'_>, request: &Request) -> Vec<ButtonAct> {
         ButtonAct::Cancel,
     ];
     // Where nothing was planned yet, nobody can plan it in pieces.
-    let can_split = turn.stands(&request.request_id).is_some();
+    let can_split = turn.stands(&request.request_id).is_some() && !request.is_one_plan();
     all.into_iter().filter(|it| *it != ButtonAct::SplitWork || can_split).collect()
 }
 

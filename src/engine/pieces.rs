@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::turn::Turn;
-use super::{ending, say, sprint};
+use super::{ending, lifecycle, say, sprint};
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::RequestId;
@@ -32,8 +32,7 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, from: &Step) -> bool {
     let (is_todo, is_duty) = (request.todo_id.is_some(), request.duty().is_some());
     let is_asked_before = !request.params.parts.is_empty();
     // What people want to hold of the whole belongs to one plan.
-    let has_own_criteria = !request.work.persons_criteria.is_empty() || request.work.wants_changes;
-    let is_one = !is_todo && has_own_criteria;
+    let is_one = request.is_one_plan();
     if wants_pieces && let Some(request) = turn.edit(id) {
         request.params.wants_pieces = false;
     }
@@ -95,7 +94,15 @@ fn take_the_place(turn: &mut Turn<'_>, id: &RequestId, items: &[ProposedItem]) -
             true
         }
         Err(reason) => {
-            ending::block(turn, id, BlockCode::RoleBlocked, &reason, Vec::new());
+            // Whoever lets it go on has it planned in pieces once more.
+            if let Some((lifecycle, state)) = turn.stands(id) {
+                let planned = lifecycle::resume(&lifecycle, &state).state().clone();
+                if let Some(request) = turn.edit(id) {
+                    request.params.workflow = Some(planned);
+                    request.params.wants_pieces = true;
+                }
+            }
+            ending::block(turn, id, BlockCode::PlannerContract, &reason, Vec::new());
             true
         }
     }

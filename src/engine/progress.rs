@@ -237,7 +237,7 @@ fn note(note: &ReportChange) -> String {
         ReportChange::PlanFindings => "Something was found in the plan.".to_owned(),
         ReportChange::InPieces => {
             "It failed as one piece of work, and a person wants it in smaller ones: propose each in backlog_items, two at \
-             least, with its own acceptance criteria, in an order in which each delivers something by itself."
+             least, with a title and acceptance criteria of its own, in an order in which each delivers something by itself."
                 .to_owned()
         }
     }
@@ -400,8 +400,9 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     request.work.spent.renew();
     request.work.plan_review.renew();
     // A plan of several items is planned again.
-    let replans = !request.params.proposed_items.is_empty();
-    if request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts) {
+    let is_asked = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Parts);
+    let replans = is_asked && !request.params.proposed_items.is_empty();
+    if is_asked {
         // With these words it may be something else.
         request.params.parts.clear();
         request.params.proposed_items.clear();

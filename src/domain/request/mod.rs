@@ -351,6 +351,13 @@ impl Request {
         blocked.is_some_and(|it| it.code.is_about_the_commit() || self.has_open_conflict())
     }
 
+    /// Whether people want something of the whole, so that it is not made several requests.
+    #[must_use]
+    pub const fn is_one_plan(&self) -> bool {
+        self.todo_id.is_none()
+            && (!self.work.persons_criteria.is_empty() || self.work.wants_changes)
+    }
+
     /// Whether the team has tried all that it may, and nothing is missing that a person could bring: people decide what
     /// becomes of it.
     #[must_use]

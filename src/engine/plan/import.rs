@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::check;
 use crate::domain::actor::Actor;
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
 use crate::domain::plan::{Plan, PlanItem, PlanRef, Severity, StoredPlan};
 use crate::domain::word::words;
@@ -238,6 +238,7 @@ fn made(
         put.kind = waits.kind;
         put.planned_in_sprint_id = waits.planned_in_sprint_id;
         put.origin = waits.origin;
+        put.origin.remove(GAVE_UP);
     }
     put.source = BacklogSource::User;
     put.acceptance_criteria.clone_from(&item.criteria);

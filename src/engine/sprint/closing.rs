@@ -118,8 +118,9 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
         turn.edit_item(item, |item| {
             item.origin.set("request_id", request.as_str());
             item.origin.set("todo_id", todo.todo_id.as_str());
-            if has_given_up {
-                item.origin.set(GAVE_UP, "yes");
+            match has_given_up {
+                true => item.origin.set(GAVE_UP, "yes"),
+                false => item.origin.remove(GAVE_UP),
             }
             item.planned_in_sprint_id = None;
             item.selected_in_sprint_id = None;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{closeout, position, queue, say, start};
 use crate::domain::actor::Actor;
-use crate::domain::backlog::{BacklogSource, BacklogStatus};
-use crate::domain::ids::SprintId;
+use crate::domain::backlog::{BacklogSource, BacklogStatus, GAVE_UP};
+use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::language::Language;
 use crate::domain::request::{Blocked, Request, RequestStatus};
 use crate::domain::sprint::{
@@ -155,6 +155,17 @@ pub(in crate::engine) fn restarted(
     }
     let terminal = sprint.status.is_terminal();
     let title = checkpoint(turn, &id).unwrap_or_default();
+    let is_paused = |request: &&Request| {
+        request.sprint_id.as_ref() == Some(&id)
+            && request.blocked.as_ref().is_some_and(Blocked::is_paused)
+    };
+    let paused: Vec<RequestId> =
+        turn.requests().filter(is_paused).map(|request| request.request_id.clone()).collect();
+    for request in paused {
+        if let Some(blocked) = turn.edit(&request).and_then(|it| it.blocked.as_mut()) {
+            blocked.paused_by = None;
+        }
+    }
     let now = turn.now;
     let cutoff = start::next_cutoff(turn);
     if let Some(sprint) = turn.edit_sprint(&id) {
@@ -239,6 +250,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
             let sprint = id.clone();
             turn.edit_item(item, |item| {
                 item.clear_blockers();
+                item.origin.remove(GAVE_UP);
                 item.status = BacklogStatus::Selected;
                 item.selected_in_sprint_id = Some(sprint.clone());
                 item.planned_in_sprint_id = Some(sprint);

@@ -203,6 +203,8 @@ fn with_paths(turn: &Turn<'_>, todo: Todo, request: &Request) -> Todo {
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) {
     let Some(mut item) = queue::item_of(turn, todo) else { return };
     backlog::set_by_todo(&mut item, todo, Some(request), sprint, turn.now);
+    // What an earlier request of it came to is over.
+    item.origin.remove("todo_id");
     if was_refused(request) {
         refuse(&mut item, request);
     }

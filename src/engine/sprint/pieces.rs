@@ -30,6 +30,14 @@ fn new_items(items: &[ProposedItem]) -> Vec<ProposedItem> {
     items.iter().map(new).collect()
 }
 
+/// The title of a proposal that is an open item already.
+fn known(turn: &Turn<'_>, items: &[ProposedItem]) -> Option<String> {
+    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let open: Vec<String> = turn.items().into_values().map(|it| flat(&it.title)).collect();
+    let is_known = |item: &&ProposedItem| open.contains(&flat(&item.title));
+    items.iter().find(is_known).map(|item| item.title.trim().to_owned())
+}
+
 /// Begins a sprint of the items that were planned for a request.
 pub(in crate::engine) fn start_with_items(
     turn: &mut Turn<'_>,
@@ -40,6 +48,10 @@ pub(in crate::engine) fn start_with_items(
     if let Some(active) = turn.active_sprint() {
         let values = json!({ "sprint_id": active.sprint_id.as_str() });
         return Err(("sprint.refused.active", values));
+    }
+    if let Some(title) = known(turn, items) {
+        let reason = format!("it is an item of the backlog already: {title}");
+        return Err(("backlog.refused", json!({ "reason": reason })));
     }
     let mut new = new_items(items);
     for item in &mut new {
@@ -73,12 +85,8 @@ pub(in crate::engine) fn take_pieces(
     let (Some(sprint), Some(old)) = (request.sprint_id.clone(), old) else {
         return Err("the item that was to be split is gone".to_owned());
     };
-    let known = |item: &ProposedItem| {
-        let title = item.title.trim().to_lowercase();
-        turn.items().into_values().any(|it| it.title.trim().to_lowercase() == title)
-    };
-    if let Some(item) = items.iter().find(|item| known(item)) {
-        return Err(format!("a piece is an item already: {}", item.title.trim()));
+    if let Some(title) = known(turn, items) {
+        return Err(format!("a piece is an item already: {title}"));
     }
     let payload = json!({ "backlog_items": new_items(items) });
     let id = Some(&request.request_id);
@@ -102,6 +110,10 @@ pub(in crate::engine) fn take_pieces(
             }
             wait_for(item, &old.depends_on);
             item.excluded_paths.clone_from(&old.excluded_paths);
+            // A person's bound holds for each of them.
+            if old.plan.is_some() || item.allowed_paths.is_empty() {
+                item.allowed_paths.clone_from(&old.allowed_paths);
+            }
             item.answers.clone_from(&old.answers);
             let serves = old.origin.texts("requirement_refs");
             if is_last && !serves.is_empty() {

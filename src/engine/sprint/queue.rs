@@ -76,18 +76,29 @@ fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogIte
 
 /// What the team could not do people alone make possible again.
 fn keep_given_up(old: &BacklogItem, source: BacklogSource, mut item: BacklogItem) -> BacklogItem {
-    if !old.origin.has(GAVE_UP) {
+    if !old.origin.has(GAVE_UP) || old.status != BacklogStatus::Blocked {
         return item;
     }
-    if source != BacklogSource::User {
-        let (status, reason) = (old.status, old.dropped_reason.clone());
-        item.origin.set(GAVE_UP, "yes");
-        return BacklogItem { status, dropped_reason: reason, ..item };
+    if source == BacklogSource::User {
+        if item.status != old.status {
+            item.origin.remove(GAVE_UP);
+        }
+        return item;
     }
-    if item.status != old.status {
-        item.origin.remove(GAVE_UP);
+    for key in ["request_id", "todo_id", GAVE_UP] {
+        if let Some(value) = old.origin.text(key) {
+            item.origin.set(key, value);
+        }
     }
-    item
+    BacklogItem {
+        status: old.status,
+        dropped_reason: old.dropped_reason.clone(),
+        blocked_reason: old.blocked_reason.clone(),
+        blocked_by_role: old.blocked_by_role.clone(),
+        required_inputs: old.required_inputs.clone(),
+        recommended_next_step: old.recommended_next_step.clone(),
+        ..item
+    }
 }
 
 /// What an item was built on stays known when that has been delivered, though no agent names it any more: it is handed over

@@ -229,7 +229,9 @@ fn planned_as_two(policy: Policy) -> (World, RequestId) {
 fn a_plan_of_several_items_becomes_a_sprint_where_somebody_says_so() {
     let (mut world, id) = planned_as_two(by_hand());
     assert!(world.state.envelopes.is_empty(), "nobody works before");
-    let stale = world.command(press(&id, ButtonAct::AsSprint));
+    let other = Button { act: ButtonAct::AsSprint, subject: id.to_string(), version: 7 };
+    let (message_id, channel_id) = (MessageId(1), GENERAL);
+    let stale = world.command(Command::Press { button: other, message_id, channel_id });
     assert_eq!(key(&stale), "gate.stale", "a card about other pieces");
     let command = press_pieces(&world, &id, ButtonAct::AsSprint);
     world.command(command);
