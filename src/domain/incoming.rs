@@ -143,7 +143,7 @@ pub enum Command {
         /// Which.
         request_id: RequestId,
     },
-    /// Let what the team could not do rest.
+    /// Pause what the team could not do.
     Pause {
         /// Which.
         request_id: RequestId,

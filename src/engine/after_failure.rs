@@ -1,6 +1,6 @@
 //! What people decide about a request at which the team has tried all that it may
 //! ([`Request::has_given_up`](crate::domain::request::Request::has_given_up)): they say more, have it split, skip it with
-//! a reason, let it rest, or withdraw it.
+//! a reason, pause it, or withdraw it.
 
 use serde_json::{Value, json};
 
@@ -13,14 +13,12 @@ use super::{ending, progress, questions, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{BacklogId, RequestId};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{
-    Blocked, EventKind, Request, RequestStatus, SelectionSource, Skipped,
-};
+use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource, SkipDecision};
 
 /// What is said where it has not come so far.
 const NOT_GIVEN_UP: &str = "not_given_up";
 /// What is said of an item that is to be divided before it is built.
-const IN_PIECES: &str = "It failed as one piece of work: divide it into smaller items first.";
+const SPLIT_FIRST: &str = "Split it into smaller items first.";
 /// The longest reason that is kept, in characters.
 const REASON: usize = 600;
 
@@ -67,92 +65,93 @@ fn bring_back(
     })
 }
 
-/// The planner divides it: a person wants it in pieces.
-pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
-    if let Some(answer) = bring_back(turn, actor, id, IN_PIECES, "split.later") {
-        return answer;
+/// The planner divides it: a person wants it as several items.
+pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Result<Answer, Answer> {
+    if let Some(answer) = bring_back(turn, actor, id, SPLIT_FIRST, "split.later") {
+        return Ok(answer);
     }
-    let (request, granted): (Request, Granted<act::Retry>) =
-        match asked(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP) {
-            Ok(asked) => asked,
-            Err(answer) => return answer,
-        };
+    let (request, granted) =
+        asked::<act::Retry>(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP)?;
     let language = request.conversation.language;
     let Some((lifecycle, state)) = turn.stands(id) else {
-        return Answer::Refused(say::content("gate.stale", language, json!({})));
+        return Err(Answer::Refused(say::content("gate.stale", language, json!({}))));
     };
-    turn.record(id, EventKind::Retried, &granted.name(), "in pieces", Value::Null);
+    turn.record(id, EventKind::Retried, &granted.name(), "as several items", Value::Null);
     questions::planned_anew(turn, id);
     if let Some(request) = turn.edit(id) {
-        request.params.wants_pieces = true;
+        request.params.wants_items = true;
         request.work.spent.renew();
         request.work.plan_review.renew();
         request.chosen_by(SelectionSource::BlockedRetry);
     }
     let mut decision = lifecycle::resume(&lifecycle, &state);
     if let WorkflowDecision::Next { notes, .. } = &mut decision {
-        notes.push(ReportChange::InPieces);
+        notes.push(ReportChange::AsItems);
     }
     progress::follow(turn, id, decision);
     let values = json!({ "request_id": id.as_str(), "by": granted.name() });
-    Answer::Say(say::content("split.asked", language, values))
+    Ok(Answer::Say(say::content("split.asked", language, values)))
 }
 
 /// Nobody does it: it ends, and its item with it, for a reason.
-pub(super) fn skip(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, reason: &str) -> Answer {
+pub(super) fn skip(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    reason: &str,
+) -> Result<Answer, Answer> {
     let reason = say::cut(reason.trim(), REASON);
     if reason.is_empty() {
-        return Answer::Refused(say::content("no_skip_reason", turn.policy.language, json!({})));
+        return Err(Answer::Refused(say::content(
+            "no_skip_reason",
+            turn.policy.language,
+            json!({}),
+        )));
     }
     let skipped = of_put_aside(turn, actor, id, |turn, item, by| {
-        let skipped = Skipped { by: by.to_owned(), reason: reason.clone() };
+        let skipped = SkipDecision { by: by.to_owned(), reason: reason.clone() };
         sprint::drop_item(turn, item, skipped.line());
         ("final.skipped", json!({ "request_id": id.as_str(), "by": by, "reason": reason }))
     });
     if let Some(answer) = skipped {
-        return answer;
+        return Ok(answer);
     }
-    let (request, granted): (Request, Granted<act::Cancel>) =
-        match asked(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP) {
-            Ok(asked) => asked,
-            Err(answer) => return answer,
-        };
+    let (request, granted) =
+        asked::<act::Cancel>(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP)?;
     let language = request.conversation.language;
     let by = granted.name();
     let values = json!({ "request_id": id.as_str(), "by": by, "reason": reason });
     if let Some(request) = turn.edit(id) {
-        request.outcome.skipped = Some(Skipped { by, reason });
+        request.outcome.skipped = Some(SkipDecision { by, reason });
     }
     ending::end(turn, id, RequestStatus::Cancelled, "final.skipped", values.clone());
-    Answer::Say(say::content("final.skipped", language, values))
+    Ok(Answer::Say(say::content("final.skipped", language, values)))
 }
 
-/// It rests: nobody is expected to decide about it now. The sprint that it belongs to begins nothing more, and goes on
-/// with it when it is begun again.
-pub(super) fn pause(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
-    // What was put aside rests already.
-    let rests = json!({ "request_id": id.as_str() });
-    if let Some(answer) = of_put_aside(turn, actor, id, |_, _, _| ("paused", rests)) {
-        return answer;
+/// It is paused: nobody is expected to decide about it now. The sprint that it belongs to begins nothing more, and goes
+/// on with it when it is begun again.
+pub(super) fn pause(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Result<Answer, Answer> {
+    // What was put aside waits already.
+    let values = json!({ "request_id": id.as_str() });
+    if let Some(answer) = of_put_aside(turn, actor, id, |_, _, _| ("paused", values)) {
+        return Ok(answer);
     }
-    let (request, granted): (Request, Granted<act::Retry>) =
-        match asked(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP) {
-            Ok(asked) => asked,
-            Err(answer) => return answer,
-        };
+    let (request, granted) =
+        asked::<act::Retry>(turn, actor, id, Request::has_given_up, NOT_GIVEN_UP)?;
     let language = request.conversation.language;
-    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
-    let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
+    let in_sprint = turn.is_of_active_sprint(&request);
     let sprint_goes_on =
         in_sprint && turn.active_sprint().is_some_and(|it| it.work.paused_by.is_none());
-    if request.blocked.as_ref().is_some_and(Blocked::is_paused) && !sprint_goes_on {
+    if request.is_paused() && !sprint_goes_on {
         let values = json!({ "request_id": id.as_str() });
-        return Answer::Say(say::content("paused", language, values));
+        return Ok(Answer::Say(say::content("paused", language, values)));
     }
     if in_sprint {
         match sprint::commands::may(turn, actor) {
             Ok(granted) => sprint::commands::paused(turn, &granted),
-            Err((key, values)) => return Answer::Refused(say::content(key, language, values)),
+            Err((key, values)) => {
+                return Err(Answer::Refused(say::content(key, language, values)));
+            }
         }
     }
     let by = granted.name();
@@ -163,5 +162,5 @@ pub(super) fn pause(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answe
     }
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.paused", told);
     let values = json!({ "request_id": id.as_str() });
-    Answer::Say(say::content("paused", language, values))
+    Ok(Answer::Say(say::content("paused", language, values)))
 }

@@ -92,10 +92,10 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Steer { request_id, text } => steer(turn, actor, &request_id, &text),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
-        Command::Split { request_id } => after_failure::split(turn, actor, &request_id),
-        Command::Pause { request_id } => after_failure::pause(turn, actor, &request_id),
+        Command::Split { request_id } => either(after_failure::split(turn, actor, &request_id)),
+        Command::Pause { request_id } => either(after_failure::pause(turn, actor, &request_id)),
         Command::Skip { request_id, reason } => {
-            after_failure::skip(turn, actor, &request_id, &reason)
+            either(after_failure::skip(turn, actor, &request_id, &reason))
         }
         Command::OutboxRetry => match authorize(turn.policy, actor, Resource::Team) {
             Ok(granted) => outbox::retry(turn, &granted),
@@ -202,18 +202,29 @@ fn press(
         ButtonAct::Answer => about_request(button, |id| {
             routes::change(turn, actor, id, RouteChange::Lane(Lane::Answer))
         }),
-        ButtonAct::Split => about_request(button, |id| split::split(turn, actor, id, parts_card)),
+        ButtonAct::Split => {
+            about_request(button, |id| either(split::split(turn, actor, id, parts_card)))
+        }
         ButtonAct::Together => {
-            about_request(button, |id| split::together(turn, actor, id, parts_card))
+            about_request(button, |id| either(split::together(turn, actor, id, parts_card)))
         }
         ButtonAct::AsSprint => {
-            about_request(button, |id| split::as_sprint(turn, actor, id, parts_card))
+            about_request(button, |id| either(split::as_sprint(turn, actor, id, parts_card)))
         }
-        ButtonAct::SplitWork => about_request(button, |id| after_failure::split(turn, actor, id)),
-        ButtonAct::Pause => about_request(button, |id| after_failure::pause(turn, actor, id)),
+        ButtonAct::SplitWork => {
+            about_request(button, |id| either(after_failure::split(turn, actor, id)))
+        }
+        ButtonAct::Pause => {
+            about_request(button, |id| either(after_failure::pause(turn, actor, id)))
+        }
         ButtonAct::Cancel => about_request(button, |id| cancel(turn, actor, id)),
         ButtonAct::Retry => about_request(button, |id| retry(turn, actor, id)),
     }
+}
+
+/// What somebody is told, whether it was done or not.
+fn either(answer: Result<Answer, Answer>) -> Answer {
+    answer.unwrap_or_else(|refused| refused)
 }
 
 fn about_request(button: &Button, then: impl FnOnce(&RequestId) -> Answer) -> Answer {

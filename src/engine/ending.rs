@@ -31,21 +31,18 @@ pub(super) fn block(
     let detail = &conflict.map_or_else(|| detail.to_owned(), |it| it.with_place(detail));
     let who = request.conversation.reply_route.author_name.clone();
     stop(turn, id, code, detail, required_inputs.clone());
-    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
     let Some(request) = turn.request(id) else { return };
-    let request_gave_up = request.has_given_up();
-    let in_sprint = request.sprint_id.is_some() && request.sprint_id == active;
+    let acts = buttons(turn, request);
     let values = json!({
         "request_id": id.as_str(),
         "code": code,
         "detail": say::whole(detail),
         "required_inputs": required_inputs,
         "who": who,
-        "given_up": request_gave_up,
-        "in_sprint": in_sprint,
+        "given_up": request.has_given_up(),
+        "can_split": acts.contains(&ButtonAct::SplitWork),
+        "in_sprint": turn.is_of_active_sprint(request),
     });
-    let Some(request) = turn.request(id) else { return };
-    let acts = buttons(turn, request);
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
     let buttons = acts.into_iter().map(button).collect();
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
@@ -81,9 +78,8 @@ pub(super) fn stop(
     request.status = RequestStatus::Blocked;
     request.route.next_role = None;
     request.work.active_run = None;
-    let detail_kept = say::cut(detail, 1_500);
-    let blocked =
-        Blocked { code, detail: detail_kept, required_inputs, since: now, paused_by: None };
+    let kept = say::cut(detail, 1_500);
+    let blocked = Blocked { code, detail: kept, required_inputs, since: now, paused_by: None };
     request.blocked = Some(blocked);
     turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
 }

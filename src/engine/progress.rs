@@ -7,7 +7,7 @@ use super::gates::commit;
 use super::gates::plan::{self, PlanHold};
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
-use super::{ending, handoff, lanes, pieces, proof, questions, say, train};
+use super::{ending, handoff, lanes, plan_items, proof, questions, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
@@ -26,7 +26,7 @@ pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: Workf
             request.params.workflow = Some(state.clone());
         }
         let asks = from.kind == StepKind::Plan && questions::holds(turn, id);
-        if asks || pieces::holds(turn, id, from) || holds_plan(turn, id, from, *step) {
+        if asks || plan_items::holds(turn, id, from) || holds_plan(turn, id, from, *step) {
             return;
         }
     }
@@ -235,7 +235,7 @@ fn note(note: &ReportChange) -> String {
         }
         ReportChange::RevisionInsteadOfBlock => "The reviewer asks for a revision.".to_owned(),
         ReportChange::PlanFindings => "Something was found in the plan.".to_owned(),
-        ReportChange::InPieces => {
+        ReportChange::AsItems => {
             "It failed as one piece of work, and a person wants it in smaller ones: propose each in backlog_items, two at \
              least, with a title and acceptance criteria of its own, in an order in which each delivers something by itself."
                 .to_owned()

@@ -7,7 +7,7 @@ use super::authorize::{Resource, act, authorize};
 use super::decision::Answer;
 use super::questions::{decided, is_asked, tell};
 use super::turn::Turn;
-use super::{pieces, progress, say};
+use super::{plan_items, progress, say};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::lifecycle::StepKind;
@@ -129,7 +129,7 @@ fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
         Some((lifecycle.step_of(StepKind::Plan)?.clone(), state.step))
     });
     let holds = plan.is_some_and(|(from, next)| {
-        pieces::holds(turn, id, &from) || progress::holds_plan(turn, id, &from, next)
+        plan_items::holds(turn, id, &from) || progress::holds_plan(turn, id, &from, next)
     });
     if holds {
         // Its card shows them.

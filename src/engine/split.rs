@@ -57,12 +57,8 @@ pub(super) fn together(
     actor: &Actor,
     id: &RequestId,
     card: PartsCard,
-) -> Answer {
-    let (request, granted) =
-        match asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale") {
-            Ok(asked) => asked,
-            Err(answer) => return answer,
-        };
+) -> Result<Answer, Answer> {
+    let (request, granted) = asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale")?;
     say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Retried, &granted.name(), "one request", Value::Null);
     if let Some(request) = turn.edit(id) {
@@ -72,7 +68,8 @@ pub(super) fn together(
     match (&request.work.result, turn.step(id)) {
         // What the planner would have divided is built by the plan that it has made.
         (_, Some(step)) => {
-            let from = turn.policy.lifecycle.step_of(StepKind::Plan).cloned();
+            let stands = turn.stands(id);
+            let from = stands.and_then(|(lifecycle, _)| lifecycle.step_of(StepKind::Plan).cloned());
             let waits = from.is_some_and(|from| progress::holds_plan(turn, id, &from, step.name));
             if !waits {
                 progress::begin_current(turn, id);
@@ -81,22 +78,25 @@ pub(super) fn together(
         (Some(result), None) => reports::start_workflow(turn, id, result),
         (None, None) => handoff::delegate(turn, id, Role::Orchestrator, None, &request.scope, None),
     }
-    Answer::Accepted
+    Ok(Answer::Accepted)
 }
 
-/// Each is a request: the first stays with this one, and the others begin in rooms of their own.
-pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, card: PartsCard) -> Answer {
-    let (request, granted) =
-        match asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale") {
-            Ok(asked) => asked,
-            Err(answer) => return answer,
-        };
+/// Each is a request in a room of its own. Pieces of a message: the first stays with this one. Items of a plan: all begin
+/// anew, and this one ends.
+pub(super) fn split(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    id: &RequestId,
+    card: PartsCard,
+) -> Result<Answer, Answer> {
+    let (request, granted) = asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale")?;
     let route = &request.conversation.reply_route;
     // The request itself goes on as the first, or ends.
     let more = request.params.parts.len().saturating_sub(1);
     if let Some(limit) = intake::too_many(turn, route.author_id, more) {
         let language = request.conversation.language;
-        return Answer::Refused(say::content("too_many", language, json!({ "limit": limit })));
+        let values = json!({ "limit": limit });
+        return Err(Answer::Refused(say::content("too_many", language, values)));
     }
     if !request.params.proposed_items.is_empty() {
         say::unbutton(turn, (card.0, card.1), Some(id));
@@ -106,10 +106,10 @@ pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, card: Pa
         // What was made for the whole ends with it.
         let values = json!({ "request_id": id.as_str(), "others": all });
         ending::end(turn, id, RequestStatus::Completed, "final.as_requests", values);
-        return Answer::Accepted;
+        return Ok(Answer::Accepted);
     }
     let mut parts = request.params.parts.iter();
-    let Some(first) = parts.next() else { return Answer::Ignored("it is one piece of work") };
+    let Some(first) = parts.next() else { return Err(Answer::Ignored("it is one piece of work")) };
     say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Retried, &granted.name(), "several requests", Value::Null);
     if let Some(request) = turn.edit(id) {
@@ -122,7 +122,7 @@ pub(super) fn split(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, card: Pa
     let others: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
     let values = json!({ "request_id": id.as_str(), "others": others });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "parts.split", values);
-    Answer::Accepted
+    Ok(Answer::Accepted)
 }
 
 /// They are the items of a sprint, which begins, and goes on with what the planner has made of the request.
@@ -131,15 +131,11 @@ pub(super) fn as_sprint(
     actor: &Actor,
     id: &RequestId,
     card: PartsCard,
-) -> Answer {
-    let (request, granted): (Request, Granted<act::Retry>) =
-        match asked(turn, actor, id, is_asked(card), "gate.stale") {
-            Ok(asked) => asked,
-            Err(answer) => return answer,
-        };
+) -> Result<Answer, Answer> {
+    let (request, granted) = asked::<act::Retry>(turn, actor, id, is_asked(card), "gate.stale")?;
     let items = &request.params.proposed_items;
     if items.is_empty() {
-        return Answer::Ignored("nobody has planned items");
+        return Err(Answer::Ignored("nobody has planned items"));
     }
     let decided: Vec<String> =
         request.work.decisions.iter().filter_map(PlanDecision::line).collect();
@@ -156,16 +152,13 @@ pub(super) fn as_sprint(
     };
     let said = sprint::commands::may(turn, actor)
         .and_then(|may| sprint::start_with_items(turn, &may, kickoff, (&request, items)));
-    let (_, values) = match said {
-        Ok(said) => said,
-        Err((key, values)) => {
-            return Answer::Refused(say::content(key, request.conversation.language, values));
-        }
-    };
+    let (_, values) = said.map_err(|(key, values)| {
+        Answer::Refused(say::content(key, request.conversation.language, values))
+    })?;
     say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Split, &granted.name(), "a sprint", Value::Null);
     ending::end(turn, id, RequestStatus::Completed, "final.as_sprint", values);
-    Answer::Accepted
+    Ok(Answer::Accepted)
 }
 
 /// Begins a request for one piece of another one's message; what came with that belongs to each.

@@ -328,6 +328,12 @@ impl<'a> Turn<'a> {
         self.save(outgoing);
     }
 
+    /// Whether a request belongs to the sprint under way.
+    pub(super) fn is_of_active_sprint(&self, request: &Request) -> bool {
+        let active = self.active_sprint().map(|sprint| &sprint.sprint_id);
+        active.is_some() && active == request.sprint_id.as_ref()
+    }
+
     /// The outbox as it is now, in no particular order.
     pub(super) fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
         let mut now: BTreeMap<_, _> = self.state.outgoing.iter().collect();

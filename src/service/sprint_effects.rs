@@ -10,6 +10,7 @@ use super::discover::{self, DiscoveryInput};
 use super::effect_error::EffectError;
 use super::publish::{self, Gh, Publication};
 use super::team::{Team, now};
+use crate::discord::attachments;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::Sprint;
@@ -31,8 +32,6 @@ const PUBLISHED: [&str; 7] = [
 
 /// Bytes of the largest of them.
 const LARGEST: u64 = 16 << 20;
-/// Bytes of the largest file that Discord takes, and so of a kickoff.
-const LARGEST_ATTACHMENT: u64 = 512 << 20;
 
 /// Does one of the effects that name a sprint.
 pub(super) async fn perform(
@@ -81,7 +80,7 @@ async fn baseline(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Effe
 fn take_along(root: &Path, sprint: &Sprint) -> Result<(), FileError> {
     let root = Folder::open(root)?;
     for (old, new) in sprint.kickoff.attachments(&sprint.sprint_folder) {
-        let bytes = match root.file(&old).and_then(|file| file.read(LARGEST_ATTACHMENT)) {
+        let bytes = match root.file(&old).and_then(|file| file.read(attachments::LARGEST)) {
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::warn!(file = %old, %error, "a file of the kickoff is not taken along");

@@ -97,7 +97,7 @@ words! {
         Resumed = "resumed",
         /// It tries again.
         Retried = "retried",
-        /// A person lets it rest.
+        /// A person paused it.
         Paused = "paused",
         /// It was split into several items.
         Split = "split",

@@ -22,7 +22,7 @@ mod work;
 
 pub use conversation::{ReplyRoute, RequestConversation, Room};
 pub use event::{EventKind, RequestEvent};
-pub use outcome::{RequestOutcome, Skipped};
+pub use outcome::{RequestOutcome, SkipDecision};
 pub use route::{RequestRoute, RoutingContext, SelectionSource};
 pub use spent::Spent;
 pub use work::{Car, RequestWork};
@@ -72,17 +72,9 @@ pub struct Blocked {
     pub required_inputs: Vec<String>,
     /// Since when.
     pub since: Timestamp,
-    /// Who lets it rest; none where somebody is expected to decide.
+    /// Who paused it; none where somebody is expected to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
-}
-
-impl Blocked {
-    /// Whether nobody is expected to decide about it now.
-    #[must_use]
-    pub const fn is_paused(&self) -> bool {
-        self.paused_by.is_some()
-    }
 }
 
 /// What belongs to a request beside what every request has, with the keys of `spec/teams.md` 4.2.
@@ -115,7 +107,7 @@ pub struct Params {
     pub proposed_items: Vec<ProposedItem>,
     /// Whether a person has asked for a plan in several items, which nobody has made yet.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub wants_pieces: bool,
+    pub wants_items: bool,
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
@@ -356,6 +348,12 @@ impl Request {
     pub const fn is_one_plan(&self) -> bool {
         self.todo_id.is_none()
             && (!self.work.persons_criteria.is_empty() || self.work.wants_changes)
+    }
+
+    /// Whether it waits, and nobody is expected to decide about it now.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.blocked.as_ref().is_some_and(|it| it.paused_by.is_some())
     }
 
     /// Whether the team has tried all that it may, and nothing is missing that a person could bring: people decide what

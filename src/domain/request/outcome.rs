@@ -8,14 +8,14 @@ use crate::domain::time::Timestamp;
 
 /// A person's decision that nobody does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct SkipDecision {
     /// Whose.
     pub by: String,
     /// Why.
     pub reason: String,
 }
 
-impl Skipped {
+impl SkipDecision {
     /// In one line, for records and lists.
     #[must_use]
     pub fn line(&self) -> String {
@@ -38,7 +38,7 @@ pub struct RequestOutcome {
     pub withdrawn_by: Option<String>,
     /// Who skipped it, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkipDecision>,
     /// The items that took the place of its one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split_into: Vec<BacklogId>,

@@ -74,7 +74,7 @@ words! {
         TodoStarted = "todo_started",
         /// A person lets it end.
         WrapUpRequested = "wrap_up_requested",
-        /// A person lets it rest.
+        /// A person paused it.
         Paused = "paused",
         /// Something that this build does not know.
         #[serde(other)]

@@ -59,7 +59,7 @@ pub struct SprintWork {
     pub commit_count: u64,
     /// The project as it was at the start; none until it was looked at.
     pub git_baseline: Option<GitBaseline>,
-    /// Who lets it rest: nothing more begins until it is restarted, or goes on with what failed.
+    /// Who paused it: nothing more begins until it is restarted, or what it was paused for goes on or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
     /// When it was asked to go on from a checkpoint.

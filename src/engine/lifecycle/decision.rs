@@ -88,6 +88,6 @@ pub enum ReportChange {
     RevisionInsteadOfBlock,
     /// Something was found in the plan; what, its planner is told.
     PlanFindings,
-    /// A person wants it in pieces.
-    InPieces,
+    /// A person wants it as several items.
+    AsItems,
 }

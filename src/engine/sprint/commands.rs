@@ -7,7 +7,7 @@ use crate::domain::actor::Actor;
 use crate::domain::backlog::{BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::language::Language;
-use crate::domain::request::{Blocked, Request, RequestStatus};
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
     Kickoff, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };
@@ -118,7 +118,7 @@ pub(in crate::engine) fn stopped(
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
 }
 
-/// Lets the active sprint rest: what is under way goes on, and nothing more begins until it is restarted.
+/// Pauses the active sprint: what is under way goes on, and nothing more begins until it is restarted.
 pub(in crate::engine) fn paused(turn: &mut Turn<'_>, granted: &Granted<act::ControlSprint>) {
     let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else { return };
     let by = granted.name();
@@ -155,10 +155,8 @@ pub(in crate::engine) fn restarted(
     }
     let terminal = sprint.status.is_terminal();
     let title = checkpoint(turn, &id).unwrap_or_default();
-    let is_paused = |request: &&Request| {
-        request.sprint_id.as_ref() == Some(&id)
-            && request.blocked.as_ref().is_some_and(Blocked::is_paused)
-    };
+    let is_paused =
+        |request: &&Request| request.sprint_id.as_ref() == Some(&id) && request.is_paused();
     let paused: Vec<RequestId> =
         turn.requests().filter(is_paused).map(|request| request.request_id.clone()).collect();
     for request in paused {
@@ -204,8 +202,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         request.is_some_and(Request::has_open_conflict)
     };
     let is_paused = |todo: &Todo| {
-        let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
-        request.and_then(|it| it.blocked.as_ref()).is_some_and(Blocked::is_paused)
+        todo.request_id.as_ref().and_then(|id| turn.request(id)).is_some_and(Request::is_paused)
     };
     let rank = |todo: &Todo| match todo.status {
         TodoStatus::Blocked if is_paused(todo) => Some(0),

@@ -8,7 +8,7 @@ use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::ids::{BacklogId, SprintId};
-use crate::domain::request::{Blocked, Request, RequestStatus};
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus};
 use crate::engine::ending;
@@ -120,11 +120,11 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     });
     turn.sprint_event(sprint_id, kind, &todo.title, payload);
     let before = turn.before().requests.get(&request.request_id);
-    let was_paused = before.and_then(|it| it.blocked.as_ref()).is_some_and(Blocked::is_paused);
+    let was_paused = before.is_some_and(|it| it.is_paused());
     let is_other_paused = turn.requests().any(|it| {
         it.sprint_id.as_ref() == Some(sprint_id)
             && it.request_id != request.request_id
-            && it.blocked.as_ref().is_some_and(Blocked::is_paused)
+            && it.is_paused()
     });
     if was_paused
         && !is_other_paused

@@ -58,7 +58,7 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     turn.sprint(id).is_some_and(|sprint| sprint.work.todos.iter().any(is_running))
 }
 
-/// How many todos may be under way at once; none where the sprint is to end, or rests.
+/// How many todos may be under way at once; none where the sprint is to end, or is paused.
 #[must_use]
 pub fn slots(policy: &Policy, sprint: &Sprint) -> usize {
     match sprint.closing.wrap_up {

@@ -74,7 +74,7 @@ fn relevance(sprint: &Sprint) -> impl Fn(&BacklogItem) -> bool {
 }
 
 /// A text for comparing: lower case, white space collapsed.
-fn flat(text: &str) -> String {
+pub(super) fn flat(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -28,18 +28,18 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, from: &Step) -> bool {
     let said = request.work.result.as_ref().filter(|it| it.role == Role::Planner);
     let items: Vec<ProposedItem> =
         said.and_then(|it| it.proposals.backlog_items.clone()).unwrap_or_default();
-    let wants_pieces = request.params.wants_pieces;
+    let wants_items = request.params.wants_items;
     let (is_todo, is_duty) = (request.todo_id.is_some(), request.duty().is_some());
     let is_asked_before = !request.params.parts.is_empty();
     // What people want to hold of the whole belongs to one plan.
     let is_one = request.is_one_plan();
-    if wants_pieces && let Some(request) = turn.edit(id) {
-        request.params.wants_pieces = false;
+    if wants_items && let Some(request) = turn.edit(id) {
+        request.params.wants_items = false;
     }
     let is_several = (2..=MOST).contains(&items.len());
-    if is_duty || is_one || !is_several || !(wants_pieces || !is_todo && !is_asked_before) {
-        if wants_pieces {
-            say::in_room(turn, id, Voice::Team, Priority::Progress, "room.one_piece", json!({}));
+    if is_duty || is_one || !is_several || !(wants_items || !is_todo && !is_asked_before) {
+        if wants_items {
+            say::in_room(turn, id, Voice::Team, Priority::Progress, "room.one_item", json!({}));
         }
         return false;
     }
@@ -60,7 +60,7 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId, items: Vec<ProposedItem>) -> bool {
     request.params.proposed_items = items;
     let values = json!({ "request_id": id.as_str(), "items": titles });
     let buttons = [ButtonAct::AsSprint, ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
-    say::ask(turn, id, ("pieces.card", values), (&buttons, version, Vec::new()));
+    say::ask(turn, id, ("plan_items.card", values), (&buttons, version, Vec::new()));
     true
 }
 
@@ -86,7 +86,7 @@ fn words(item: &ProposedItem, decided: &[String], checks: &[String]) -> String {
 /// The items take the place of a todo's one in its sprint.
 fn take_the_place(turn: &mut Turn<'_>, id: &RequestId, items: &[ProposedItem]) -> bool {
     let Some(request) = turn.request(id).cloned() else { return false };
-    match sprint::take_pieces(turn, &request, items) {
+    match sprint::replace_with_items(turn, &request, items) {
         Ok(titles) => {
             let values = json!({ "request_id": id.as_str(), "items": titles });
             turn.record(id, EventKind::Split, "planner", &titles.join("; "), Value::Null);
@@ -94,12 +94,12 @@ fn take_the_place(turn: &mut Turn<'_>, id: &RequestId, items: &[ProposedItem]) -
             true
         }
         Err(reason) => {
-            // Whoever lets it go on has it planned in pieces once more.
+            // Whoever lets it go on has it planned as several items once more.
             if let Some((lifecycle, state)) = turn.stands(id) {
                 let planned = lifecycle::resume(&lifecycle, &state).state().clone();
                 if let Some(request) = turn.edit(id) {
                     request.params.workflow = Some(planned);
-                    request.params.wants_pieces = true;
+                    request.params.wants_items = true;
                 }
             }
             ending::block(turn, id, BlockCode::PlannerContract, &reason, Vec::new());

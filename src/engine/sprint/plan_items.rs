@@ -1,7 +1,8 @@
-//! What a planner proposes of more than one piece: a sprint of them, or their place in a sprint under way.
+//! Items that a planner proposes for one request: a sprint of them, or their place in a sprint under way.
 
 use serde_json::json;
 
+use super::backlog::flat;
 use super::commands::{Said, started};
 use super::queue;
 use crate::domain::backlog::{BacklogItem, BacklogSource};
@@ -14,7 +15,6 @@ use crate::engine::turn::Turn;
 
 /// Proposals as new items: none of them changes an item that is there, nor waits for anything but another of them.
 fn new_items(items: &[ProposedItem]) -> Vec<ProposedItem> {
-    let flat = |text: &str| text.trim().to_lowercase();
     let titles: Vec<String> = items.iter().map(|it| flat(&it.title)).collect();
     let new = |item: &ProposedItem| ProposedItem {
         backlog_id: None,
@@ -32,7 +32,6 @@ fn new_items(items: &[ProposedItem]) -> Vec<ProposedItem> {
 
 /// The title of a proposal that is an open item already.
 fn known(turn: &Turn<'_>, items: &[ProposedItem]) -> Option<String> {
-    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let open: Vec<String> = turn.items().into_values().map(|it| flat(&it.title)).collect();
     let is_known = |item: &&ProposedItem| open.contains(&flat(&item.title));
     items.iter().find(is_known).map(|item| item.title.trim().to_owned())
@@ -53,11 +52,11 @@ pub(in crate::engine) fn start_with_items(
         let reason = format!("it is an item of the backlog already: {title}");
         return Err(("backlog.refused", json!({ "reason": reason })));
     }
-    let mut new = new_items(items);
-    for item in &mut new {
+    let mut proposed = new_items(items);
+    for item in &mut proposed {
         item.milestone_title = Some(kickoff.milestone.clone());
     }
-    let payload = json!({ "backlog_items": new });
+    let payload = json!({ "backlog_items": proposed });
     let id = Some(&request.request_id);
     let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, None)
         .map_err(|error| ("backlog.refused", json!({ "reason": error.to_string() })))?;
@@ -74,9 +73,9 @@ pub(in crate::engine) fn start_with_items(
     Ok(said)
 }
 
-/// Pieces take the place of a todo's item in its sprint: what it waits for they wait for, and what waits for it waits for
+/// They take the place of a todo's item in its sprint: what it waits for they wait for, and what waits for it waits for
 /// all of them. What people wrote for it has to hold when the last one is done. Their titles; or why they are not taken.
-pub(in crate::engine) fn take_pieces(
+pub(in crate::engine) fn replace_with_items(
     turn: &mut Turn<'_>,
     request: &Request,
     items: &[ProposedItem],
@@ -86,23 +85,23 @@ pub(in crate::engine) fn take_pieces(
         return Err("the item that was to be split is gone".to_owned());
     };
     if let Some(title) = known(turn, items) {
-        return Err(format!("a piece is an item already: {title}"));
+        return Err(format!("it is an item of the backlog already: {title}"));
     }
     let payload = json!({ "backlog_items": new_items(items) });
     let id = Some(&request.request_id);
     let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, Some(&sprint))
         .map_err(|error| error.to_string())?;
-    let pieces: Vec<BacklogId> = merged.items.iter().map(|it| it.backlog_id.clone()).collect();
+    let new: Vec<BacklogId> = merged.items.iter().map(|it| it.backlog_id.clone()).collect();
     // Nothing waits for it, so that it can wait for all of them.
     let is_awaited = |id: &BacklogId| merged.items.iter().any(|it| it.depends_on.contains(id));
-    let last = pieces.iter().rev().find(|id| !is_awaited(id)).cloned();
+    let last = new.iter().rev().find(|id| !is_awaited(id)).cloned();
     // What comes when the sprint is ending waits for another one.
     let is_at_work = turn.active_sprint().is_some_and(|it| {
         it.sprint_id == sprint && it.status == SprintStatus::Running && it.closing.wrap_up.is_none()
     });
-    for piece in &pieces {
-        let is_last = Some(piece) == last.as_ref();
-        turn.edit_item(piece, |item| {
+    for one in &new {
+        let is_last = Some(one) == last.as_ref();
+        turn.edit_item(one, |item| {
             item.milestone_title.clone_from(&old.milestone_title);
             item.planned_in_sprint_id = is_at_work.then(|| sprint.clone());
             if item.priority_rank == 0 {
@@ -118,19 +117,19 @@ pub(in crate::engine) fn take_pieces(
             let serves = old.origin.texts("requirement_refs");
             if is_last && !serves.is_empty() {
                 item.origin.set("requirement_refs", serves);
-                wait_for(item, &pieces);
+                wait_for(item, &new);
             }
             if is_last && !old.persons_criteria.is_empty() {
                 item.persons_criteria.clone_from(&old.persons_criteria);
                 let own = std::mem::take(&mut item.acceptance_criteria);
                 item.acceptance_criteria = [old.persons_criteria.clone(), own].concat();
-                wait_for(item, &pieces);
+                wait_for(item, &new);
             }
         });
     }
-    queue::hand_over_dependents(turn, &old.backlog_id, &pieces);
+    queue::hand_over_dependents(turn, &old.backlog_id, &new);
     if let Some(request) = turn.edit(&request.request_id) {
-        request.outcome.split_into = pieces;
+        request.outcome.split_into = new;
     }
     if is_at_work {
         queue::sync(turn, &sprint);
