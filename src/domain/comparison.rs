@@ -47,7 +47,9 @@ pub fn base_standing(commit: String, checks: &[CheckRecord]) -> BaseStanding {
             standing.red.extend(&failures(&check.name, check.run()));
         }
     }
-    let all_pass = checks.iter().all(|it| it.verdict == CheckVerdict::Passed);
+    let passed = checks.iter().filter(|it| it.verdict == CheckVerdict::Passed);
+    standing.passed = passed.map(|it| it.name.clone()).collect();
+    let all_pass = standing.passed.len() == checks.len();
     standing.verdict = match (standing.red.is_empty(), all_pass) {
         (false, _) => BaseVerdict::Red,
         (true, true) => BaseVerdict::Green,

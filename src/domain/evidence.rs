@@ -224,6 +224,9 @@ pub struct BaseStanding {
     pub red: TestNames,
     /// What was red and green without a change.
     pub flaky: TestNames,
+    /// The checks that passed there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
 }
 
 /// The checks of one commit.

@@ -1,12 +1,18 @@
 //! A request on a base that is red: told before a turn, judged beside it, and landed as the operator has settled.
 
-use super::world::{World, evidence, policy, press};
+use std::sync::Arc;
+
+use super::world::{Todo, World, evidence, good, policy, press};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::evidence::{BaseStanding, BaseVerdict, CheckVerdict, Evidence};
 use crate::domain::gate::{GateKind, Stance};
+use crate::domain::ids::RequestId;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{GateTable, Policy};
 use crate::domain::request::RequestStatus;
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
 use crate::domain::test_report::{Comparison, TestNames};
 
 fn with(red_base: Stance) -> Policy {
@@ -22,7 +28,7 @@ fn red_base() -> EffectOutcome {
     let red = names(&["t1"]);
     let verdict = BaseVerdict::Red;
     let commit = "b0".to_owned();
-    EffectOutcome::BaseProven(BaseStanding { commit, verdict, red, flaky: TestNames::default() })
+    EffectOutcome::BaseProven(BaseStanding { commit, verdict, red, ..BaseStanding::default() })
 }
 
 fn checked(commit: &str, compared: Comparison) -> EffectOutcome {
@@ -102,5 +108,58 @@ fn nobody_looks_at_a_base_where_that_is_off_or_there_are_no_checks() {
         let mut world = World::new(policy);
         world.message("do it");
         assert!(world.state.effects.is_empty() && !world.state.envelopes.is_empty());
+    }
+}
+
+/// A request whose plan has these criteria, whose developer changes nothing, on a base where the check `unit` passes.
+fn without_a_change(criteria: &[&str]) -> (World, RequestId) {
+    let mut world = World::new(with(Stance::Ask));
+    let id = world.message("do it");
+    while let Some(todo) = world.todo().first().cloned() {
+        match &todo {
+            Todo::Effect(effect) => {
+                let outcome = match &world.state.effects[effect].kind {
+                    EffectKind::Base { .. } => {
+                        let passed = vec!["unit".to_owned()];
+                        let (commit, verdict) = ("b0".to_owned(), BaseVerdict::Green);
+                        let base = BaseStanding { commit, verdict, passed, ..Default::default() };
+                        Some(EffectOutcome::BaseProven(base))
+                    }
+                    EffectKind::Commit { .. } => Some(EffectOutcome::NothingChanged),
+                    _ => None,
+                };
+                match outcome {
+                    Some(outcome) => world.effect(&effect.clone(), outcome),
+                    None => world.do_well(&todo),
+                }
+            }
+            Todo::Run(run) if world.state.envelopes[run].target_role == Role::Planner => {
+                let mut said =
+                    RoleResult::clone(&good(Role::Planner, world.state.envelopes[run].step));
+                let written = criteria.iter().map(|it| (*it).to_owned()).collect();
+                said.proposals.acceptance_criteria = Some(written);
+                world.run(run, RunOutcome::Result(Arc::new(said)));
+            }
+            _ => world.do_well(&todo),
+        }
+    }
+    (world, id)
+}
+
+#[test]
+fn nothing_has_to_change_where_the_check_of_every_criterion_passes_at_the_base() {
+    let (world, id) = without_a_change(&["(check: unit) it adds", "(check: unit) and subtracts"]);
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Completed, "{request:#?}");
+    assert!(request.outcome.commit_sha.is_none() && world.landed() == 0);
+    assert!(world.said.contains(&"final.unchanged".to_owned()));
+    assert_eq!(request.work.spent.rejected, 0);
+    // What QA judges, or a check that is not configured, proves nothing.
+    for second in ["it is readable", "(check: lint) it is tidy"] {
+        let others = ["(check: unit) it adds", second];
+        let (world, id) = without_a_change(&others);
+        let request = world.request(&id);
+        let code = request.blocked.as_ref().map(|it| it.code.word());
+        assert_eq!(code, Some("no_change"), "{others:?}: {request:#?}");
     }
 }

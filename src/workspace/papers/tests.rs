@@ -238,6 +238,8 @@ fn nobody_is_praised_who_did_not_work() {
 #[test]
 fn a_draft_of_any_form_gives_a_report() {
     let mut sprint = ended(Language::En);
+    // As most changes are: proven by itself.
+    sprint.work.todos[2].proven_through.clear();
     for draft in [
         json!(null),
         json!("prose"),
