@@ -13,7 +13,7 @@ use teams::platform::disk::RealDisk;
 use teams::platform::plug::PLUG_VARIABLE;
 use teams::store::{Store, StoreError, read_only};
 
-use super::support::life::{Life, Went};
+use super::support::life::{FREE, Life, Went};
 
 /// Bytes before the lines of a frame: mark, length, checksum, number.
 const HEADER: usize = 20;
@@ -33,7 +33,7 @@ struct Recorded {
 
 /// Records a life, and reads its journal in a way of its own.
 async fn recorded() -> Recorded {
-    let life = Life::new().await;
+    let life = Life::new(FREE).await;
     assert_eq!(life.live(&[(PLUG_VARIABLE, "after_sync:20".to_owned())]).await, Went::Killed);
     let journal = life.workspace().join(".teams_runtime/journal");
     let segments: Vec<_> = std::fs::read_dir(journal).unwrap().collect();

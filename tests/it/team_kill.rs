@@ -10,7 +10,7 @@ use futures_util::stream;
 use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
 use teams::platform::plug::{COUNT_VARIABLE, PLUG_VARIABLE, Point};
 
-use super::support::life::{Life, Outcome, Variable, Went};
+use super::support::life::{FREE, Life, Outcome, PLANS, Variable, Went};
 
 /// Lives at the same time.
 const PARALLEL: usize = 2;
@@ -52,8 +52,8 @@ impl Kill {
 }
 
 /// A life in which nothing happens: what it comes to, and how often each point was reached.
-async fn undisturbed() -> (Outcome, BTreeMap<String, u64>) {
-    let life = Life::new().await;
+async fn undisturbed(gates: &'static str) -> (Outcome, BTreeMap<String, u64>) {
+    let life = Life::new(gates).await;
     let counts = life.folder.path().join("counts");
     let count = (COUNT_VARIABLE, counts.to_string_lossy().into_owned());
     assert_eq!(life.live(&[count]).await, Went::Done);
@@ -93,9 +93,9 @@ struct Visited {
 }
 
 /// A life that is killed so often and is then left alone.
-async fn visit(kills: Vec<Kill>) -> Visited {
+async fn visit(gates: &'static str, kills: Vec<Kill>) -> Visited {
     let label = format!("{kills:?}");
-    let life = Life::new().await;
+    let life = Life::new(gates).await;
     let mut killed = 0;
     for kill in kills {
         match kill.strikes(&life).await {
@@ -110,12 +110,12 @@ async fn visit(kills: Vec<Kill>) -> Visited {
 
 /// Lives through all of them. Each must come to what was expected, and nearly each must have been killed
 /// as often as it should.
-async fn visit_all(all: Vec<Vec<Kill>>, expected: &Outcome) {
+async fn visit_all(gates: &'static str, all: Vec<Vec<Kill>>, expected: &Outcome) {
     let number = all.len();
     let mut lives = stream::iter(all)
         .map(|kills| {
             let wanted = kills.len() as u64;
-            async move { (wanted, tokio::spawn(visit(kills)).await) }
+            async move { (wanted, tokio::spawn(visit(gates, kills)).await) }
         })
         .buffer_unordered(PARALLEL);
     let mut wrong = Vec::new();
@@ -168,25 +168,36 @@ fn difference(expected: &Outcome, found: &Outcome) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_ends_the_same_wherever_the_team_is_killed() {
-    let (expected, counts) = undisturbed().await;
+    let (expected, counts) = undisturbed(FREE).await;
     let kills = spread(points(&counts), AT_LEAST)
         .map(|(point, at)| vec![Kill { point, at, forget: None }])
         .collect();
-    visit_all(kills, &expected).await;
+    visit_all(FREE, kills, &expected).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_ends_the_same_wherever_the_power_fails() {
-    let (expected, counts) = undisturbed().await;
+    let (expected, counts) = undisturbed(FREE).await;
     let kills = spread(points(&counts), AT_LEAST / 2)
         .map(|(point, at)| vec![Kill { point, at, forget: Some(at) }])
         .collect();
-    visit_all(kills, &expected).await;
+    visit_all(FREE, kills, &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_plan_is_asked_about_ends_the_same_wherever_the_team_is_killed() {
+    let (expected, counts) = undisturbed(PLANS).await;
+    let asked = expected.events.iter().filter(|event| event.starts_with("gate_")).count();
+    assert!(asked >= 2, "the plan is asked about and approved: {:?}", expected.events);
+    let kills = spread(points(&counts), AT_LEAST / 2)
+        .map(|(point, at)| vec![Kill { point, at, forget: (at % 2 == 0).then_some(at) }])
+        .collect();
+    visit_all(PLANS, kills, &expected).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_kill_while_the_first_is_recovered_from_changes_nothing() {
-    let (expected, counts) = undisturbed().await;
+    let (expected, counts) = undisturbed(FREE).await;
     let first = spread(points(&counts), AT_LEAST / 3);
     // The second comes soon after the start, so that a life that was nearly over still meets it, and with a power failure
     // every other time.
@@ -199,17 +210,17 @@ async fn a_second_kill_while_the_first_is_recovered_from_changes_nothing() {
         };
         vec![Kill { point, at, forget: None }, soon]
     });
-    visit_all(kills.collect(), &expected).await;
+    visit_all(FREE, kills.collect(), &expected).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_team_that_is_killed_again_and_again_gets_there() {
-    let (mut expected, _) = undisturbed().await;
+    let (mut expected, _) = undisturbed(FREE).await;
     // Something that is no envelope stays a dead letter, with its reason beside it, through all of it.
     expected.envelopes.insert("dead/orchestrator".to_owned(), 2);
     for every in [7, 12] {
         let kill = |number| Kill { point: Point::AfterSync, at: every, forget: Some(number) };
-        let life = Life::new().await;
+        let life = Life::new(FREE).await;
         life.drop_letter("no envelope");
         let mut number = 0;
         while kill(number).strikes(&life).await == Went::Killed {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use notify::Watcher as _;
 use serde_json::{Value, json};
+use teams::domain::gate::GateKind;
 use teams::domain::request::Request;
 use teams::local_guild::{GuildInfo, Running};
 use teams::{assets, git, platform, store, workspace};
@@ -23,6 +24,11 @@ use super::guild::{Caller, fresh};
 /// How long anything may take. Only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BRANCH: &str = "main";
+
+/// The gates of the demonstration, which ask nobody on the way of a request.
+pub(crate) const FREE: &str = "";
+/// Those of one that asks about each plan.
+pub(crate) const PLANS: &str = "gates: {plan: ask}\n";
 
 /// A variable that is given to one start of the team.
 pub(crate) type Variable = (&'static str, String);
@@ -58,13 +64,13 @@ pub(crate) struct Outcome {
 }
 
 impl Life {
-    /// A fresh world in which the owner has asked for the first task.
-    pub(crate) async fn new() -> Life {
+    /// A fresh world with these gates, in which the owner has asked for the first task.
+    pub(crate) async fn new(gates: &'static str) -> Life {
         let running = fresh().await;
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().to_owned();
         let info = running.info.clone();
-        tokio::task::spawn_blocking(move || furnish(&root, &info)).await.unwrap();
+        tokio::task::spawn_blocking(move || furnish(&root, &info, gates)).await.unwrap();
         let owner = Caller::person(&running.info, "owner");
         let bot = Caller::bot(&running.info, "teams");
         let words = format!("<@{}> do task 1", running.info.bots["teams"].id);
@@ -104,7 +110,7 @@ impl Life {
         (team, pipe)
     }
 
-    /// Starts the team and lets it work until it dies or the request has ended.
+    /// Starts the team and lets it work until it dies or the request has ended. Whoever is asked about a plan says yes.
     pub(crate) async fn live(&self, variables: &[Variable]) -> Went {
         match timeout(PATIENCE, self.live_on(variables)).await {
             Ok(went) => went,
@@ -125,6 +131,7 @@ impl Life {
             .unwrap();
         watcher.watch(&runtime, notify::RecursiveMode::Recursive).unwrap();
         let (mut team, pipe) = self.start(variables);
+        let mut deciding: Option<Child> = None;
         loop {
             tokio::select! {
                 ended = team.wait() => {
@@ -132,11 +139,14 @@ impl Life {
                     assert_eq!(status.signal(), Some(9), "{status}\n{}", self.trouble());
                     return Went::Killed;
                 }
+                Some(_) = async { Some(deciding.as_mut()?.wait().await) } => deciding = None,
                 _ = heard.recv() => {
                     while heard.try_recv().is_ok() {}
                     if self.has_ended() {
                         break;
                     }
+                    // A team that is not there yet, or no more, is told again later.
+                    deciding = deciding.take().or_else(|| self.say_yes());
                 }
             }
         }
@@ -147,6 +157,20 @@ impl Life {
         }
         assert!(status.success(), "{status}\n{}", self.trouble());
         Went::Done
+    }
+
+    /// Says yes to the plan that a person is asked about, where it has been shown.
+    fn say_yes(&self) -> Option<Child> {
+        let state = store::read_only(&self.workspace()).ok()?;
+        let gate = state.gates.values().find(|gate| gate.kind == GateKind::Plan)?;
+        if !(state.outgoing.is_empty() && state.effects.is_empty()) {
+            return None;
+        }
+        let mut said = Command::new(env!("CARGO_BIN_EXE_teams"));
+        said.arg("approve").arg(gate.request_id.as_str()).args(["--content", &gate.artifact]);
+        said.arg("--workspace-root").arg(self.workspace());
+        said.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        Some(said.spawn().unwrap())
     }
 
     /// Whether the request is over and nothing about it is left to do.
@@ -347,7 +371,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The project and the workspace, as the demo makes them.
-fn furnish(root: &Path, info: &GuildInfo) {
+fn furnish(root: &Path, info: &GuildInfo, gates: &str) {
     let project = root.join("project");
     for name in assets::scaffold_files() {
         if let Some(relative) = name.strip_prefix("demo/project/") {
@@ -380,8 +404,9 @@ fn furnish(root: &Path, info: &GuildInfo) {
     let render = |name: &str, values: &Value| {
         assets::render(name, &assets::scaffold_text(name).unwrap(), values).unwrap()
     };
+    let runtime = render("demo/team_runtime.yaml", &runtime);
     let options = workspace::init::Options {
-        runtime_yaml: Some(render("demo/team_runtime.yaml", &runtime)),
+        runtime_yaml: Some(format!("{runtime}{gates}")),
         discord_yaml: Some(render("demo/discord_agents_config.yaml", &discord)),
         ..workspace::init::Options::default()
     };
