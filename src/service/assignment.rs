@@ -118,6 +118,7 @@ fn brief(sprint: &Sprint) -> SprintBrief {
         sprint_id: sprint.sprint_id.to_string(),
         folder: folder(sprint),
         status: sprint.status.as_str().to_owned(),
+        plan_approved: sprint.planning.is_approved,
         requested_milestone: sprint.kickoff.milestone.clone(),
         milestone: sprint.milestone_title.clone(),
         brief: sprint.kickoff.brief.clone(),

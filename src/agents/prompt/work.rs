@@ -17,6 +17,8 @@ pub struct SprintBrief {
     pub folder: String,
     /// `planning`, `running`, …
     pub status: String,
+    /// Whether a person has approved its plan.
+    pub plan_approved: bool,
     /// The milestone as it was asked for; blank where the team began the sprint itself.
     pub requested_milestone: String,
     /// The milestone as it reads now.

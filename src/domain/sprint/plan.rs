@@ -42,6 +42,9 @@ pub struct SprintPlanning {
     /// What was found in the plan before anything of it was built.
     #[serde(rename = "plan_review", skip_serializing_if = "PlanReview::is_blank")]
     pub review: PlanReview,
+    /// Whether a person has approved the plan: its items stay as they are then, whatever an agent proposes.
+    #[serde(rename = "plan_approved", skip_serializing_if = "std::ops::Not::not")]
+    pub is_approved: bool,
     /// What each planning request came to, one entry a request and phase.
     #[serde(rename = "planning_iterations")]
     pub iterations: Vec<PlanningIteration>,

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
 use super::{closing, names, planning, position, queue, research, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource};
@@ -164,10 +165,10 @@ pub(super) fn keep_items(
     id: &SprintId,
     request: &Request,
     result: &RoleResult,
-) -> Result<usize, String> {
+) -> Result<MergeResult, String> {
     let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
     if items.is_empty() {
-        return Ok(0);
+        return Ok(MergeResult::default());
     }
     let merged = queue::merge(
         turn,
@@ -182,7 +183,7 @@ pub(super) fn keep_items(
         "request_id": request.request_id.as_str(),
     });
     turn.sprint_event(id, SprintEventKind::PlanningSync, "backlog", payload);
-    Ok(merged.added + merged.updated)
+    Ok(merged)
 }
 
 fn judge(

@@ -102,6 +102,7 @@ fn take(turn: &mut Turn<'_>, id: &SprintId, by: PlanReviewer, found: Vec<PlanFin
 
 fn given_back(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
     if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning.is_approved = false;
         sprint.planning.last_reopened = Some(PlanningStep::TodoFinalization);
         reason.clone_into(&mut sprint.planning.last_reopen_reason);
         sprint.planning.last_reopen_request_id = None;
@@ -166,6 +167,7 @@ fn decided(turn: &mut Turn<'_>, id: &SprintId, request: &Request) {
     if is_approved {
         if let Some(sprint) = turn.edit_sprint(id) {
             sprint.planning.review.accepted.clone_from(&work.plan_review.accepted);
+            sprint.planning.is_approved = true;
         }
         if let Some(AcceptedFindings { by, reason, .. }) = &work.plan_review.accepted {
             let values =

@@ -24,7 +24,10 @@ pub(super) fn merge(
 ) -> Result<MergeResult, MergeError> {
     let (known, settled) = (turn.items(), turn.settled_items());
     let sprint = sprint.and_then(|id| turn.sprint(id));
-    let under_way = under_way(turn);
+    let mut under_way = under_way(turn);
+    if source != BacklogSource::User {
+        under_way.extend(approved(turn));
+    }
     let context = MergeContext {
         source,
         request_id: request,
@@ -36,7 +39,7 @@ pub(super) fn merge(
     let mut ids = turn.ids.clone();
     let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
     turn.ids = ids;
-    let merged = merged?;
+    let mut merged = merged?;
     if source == BacklogSource::User {
         let old = |item: &BacklogItem| turn.item(&item.backlog_id);
         let is_refused = |item: &&BacklogItem| {
@@ -47,7 +50,14 @@ pub(super) fn merge(
         }
     }
     for item in &merged.items {
-        turn.put_item(kept(turn, source, item.clone()));
+        let mut item = kept(turn, source, item.clone());
+        if source != BacklogSource::User && is_approved_plan(turn, &item) {
+            // It joins the plan that a person has approved when a person says so.
+            let old = turn.item(&item.backlog_id);
+            item.planned_in_sprint_id = old.and_then(|old| old.planned_in_sprint_id.clone());
+            merged.left_out.push(item.title.clone());
+        }
+        turn.put_item(item);
     }
     Ok(merged)
 }
@@ -491,6 +501,20 @@ fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
         | RequestStatus::Cancelled => false,
     });
     at_work.filter_map(|request| request.backlog_id.clone()).collect()
+}
+
+/// The items of the sprint whose plan a person has approved.
+fn approved(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
+    let items = turn.items().into_values().filter(|item| is_approved_plan(turn, item));
+    items.map(|item| item.backlog_id.clone()).collect()
+}
+
+/// Whether an item is, as it says, of the sprint whose plan a person has approved.
+fn is_approved_plan(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+    turn.active_sprint().filter(|sprint| sprint.planning.is_approved).is_some_and(|sprint| {
+        let its = [&item.planned_in_sprint_id, &item.selected_in_sprint_id];
+        its.iter().any(|id| id.as_ref() == Some(&sprint.sprint_id))
+    })
 }
 
 /// Whether an open request still works on the item, such as one whose commit waits for the branch.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
 use super::todos::{self, TodoRecords, TodoWait};
+use super::backlog::MergeResult;
 use super::{closing, initial, position, queue, say};
 use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{Step, StepOutcome};
@@ -102,8 +103,8 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     };
     let mut problems = Vec::new();
     match initial::keep_items(turn, &id, request, &result) {
-        Ok(0) => {}
-        Ok(changes) => say::review(turn, &id, &result.summary, changes),
+        Ok(merged) if merged == MergeResult::default() => {}
+        Ok(merged) => say::review(turn, &id, &result.summary, &merged),
         Err(problem) => problems.push(problem),
     }
     problems.extend(queue::sync(turn, &id));

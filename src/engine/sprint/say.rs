@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{backlog, todos};
+use super::backlog::{self, MergeResult};
+use super::todos;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
@@ -98,9 +99,13 @@ fn kickoff(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// The planner changed the plan of the running sprint.
-pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, summary: &str, changes: usize) {
-    let summary = say::whole(summary);
-    let values = json!({ "sprint_id": id.as_str(), "summary": summary, "changes": changes });
+pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, summary: &str, merged: &MergeResult) {
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "summary": say::whole(summary),
+        "changes": merged.added + merged.updated,
+        "left_out": merged.left_out,
+    });
     report(turn, Some(id), "sprint.review", values, Vec::new());
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::scenes::{report, work_until};
 use super::world::{GUILD, OWNER, Todo, World, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
-use crate::domain::backlog::BacklogSource;
+use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::block::BlockCode;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
@@ -22,7 +22,7 @@ use crate::domain::request::{ReplyRoute, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::RunOutcome;
-use crate::domain::sprint::{Kickoff, Sprint, SprintStatus, TodoStatus};
+use crate::domain::sprint::{Duty, Kickoff, Sprint, SprintStatus, TodoStatus};
 use crate::engine::Answer;
 use crate::engine::lifecycle::steps;
 
@@ -322,6 +322,55 @@ fn the_plan_of_a_sprint_that_changes_while_it_is_asked_about_is_read_anew() {
     world.command(press(&the_gate(&world), ButtonAct::Approve));
     world.finish_well();
     assert_eq!(the_sprint(&world).status, SprintStatus::Completed);
+}
+
+#[test]
+fn what_a_person_has_approved_for_a_sprint_stays_so_whatever_its_planner_says_later() {
+    for stance in [Stance::Ask, Stance::Allow] {
+        let gates = GateTable { sprint_plan: Some(stance), ..GateTable::default() };
+        let mut world = World::new(Policy { gates, ..policy() });
+        read_sprint(&mut world, &[0]);
+        if stance == Stance::Ask {
+            world.command(press(&the_gate(&world), ButtonAct::Approve));
+        }
+        let approved = the_sprint(&world).work.todos;
+        let mut reviewed = false;
+        while let Some(todo) = world.todo().first().cloned() {
+            let asked = match &todo {
+                Todo::Run(run) => {
+                    Some(&world.state.requests[&world.state.envelopes[run].envelope.request_id])
+                }
+                _ => None,
+            };
+            if reviewed || asked.and_then(|it| it.duty()) != Some(Duty::OngoingReview) {
+                world.do_well(&todo);
+                continue;
+            }
+            reviewed = true;
+            let last = the_sprint(&world).work.todos.pop().and_then(|it| it.backlog_id);
+            let items = json!([
+                { "backlog_id": last, "acceptance_criteria": ["something easier"] },
+                { "title": "a fourth", "scope": "more", "kind": "feature",
+                  "acceptance_criteria": ["it is there"], "priority_rank": 1,
+                  "planned_in_sprint_id": the_sprint(&world).sprint_id },
+            ]);
+            let said = result(Role::Planner, json!({ "backlog_items": items }));
+            report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+        }
+        let ended = the_sprint(&world);
+        assert_eq!((reviewed, ended.status), (true, SprintStatus::Completed), "{stance:?}");
+        let (titles, criteria): (Vec<_>, Vec<_>) =
+            ended.work.todos.iter().map(|it| (&it.title, &it.acceptance_criteria)).unzip();
+        let (old, agreed): (Vec<_>, Vec<_>) =
+            approved.iter().map(|it| (&it.title, &it.acceptance_criteria)).unzip();
+        assert_eq!(titles == old && criteria == agreed, stance == Stance::Ask, "{titles:?}");
+        let fourth = world.state.backlog.values().find(|item| item.title == "a fourth");
+        let in_others = |item: &Arc<BacklogItem>| {
+            item.planned_in_sprint_id.as_ref() != Some(&ended.sprint_id)
+        };
+        assert_eq!(fourth.is_some_and(in_others), stance == Stance::Ask, "it is not of this sprint");
+        assert!(world.said.contains(&"sprint.review".to_owned()));
+    }
 }
 
 #[test]

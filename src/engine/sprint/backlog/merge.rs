@@ -33,8 +33,8 @@ pub struct MergeContext<'a> {
     pub now: Timestamp,
     /// The zone of the workspace, whose dates ids have.
     pub zone: Tz,
-    /// Items that somebody works on now: they stay what they were when that began. What agents say of them is left
-    /// out, and people are told.
+    /// Items that somebody works on now, or that a person has approved for the sprint: they stay what they were then. What
+    /// agents say of them is left out, and people are told.
     pub under_way: &'a BTreeSet<BacklogId>,
 }
 
@@ -47,6 +47,8 @@ pub struct MergeResult {
     pub added: usize,
     /// How many were known.
     pub updated: usize,
+    /// Titles of items that an agent wanted to change and that stay as they are.
+    pub left_out: Vec<String>,
 }
 
 /// Reads a payload against the open items. Nothing is changed: the answer holds what has to be stored.
@@ -90,6 +92,7 @@ struct Work<'a> {
     ids: &'a mut IdSupply,
     items: BTreeMap<BacklogId, BacklogItem>,
     order: Vec<BacklogId>,
+    left_out: Vec<String>,
     /// Open items by their title in lower case.
     titles: BTreeMap<String, BTreeSet<BacklogId>>,
 }
@@ -105,8 +108,9 @@ impl<'a> Work<'a> {
         for item in known.values() {
             titles.entry(flat(&item.title)).or_default().insert(item.backlog_id.clone());
         }
-        let (items, order) = (BTreeMap::new(), Vec::new());
-        Self { known, settled, prints: OnceCell::new(), context, ids, items, order, titles }
+        let (items, order, left_out) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let prints = OnceCell::new();
+        Self { known, settled, prints, context, ids, items, order, left_out, titles }
     }
 
     fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
@@ -206,7 +210,12 @@ impl<'a> Work<'a> {
                 | BacklogSource::Planner
                 | BacklogSource::Sourcer
                 | BacklogSource::Discovery
-                | BacklogSource::CarryOver => Ok(None),
+                | BacklogSource::CarryOver => {
+                    if item != before {
+                        self.left_out.push(before.title);
+                    }
+                    Ok(None)
+                }
             };
         }
         if item != before {
@@ -447,7 +456,7 @@ impl<'a> Work<'a> {
             }
         }
         let updated = items.iter().filter(|item| self.known.contains_key(&item.backlog_id)).count();
-        MergeResult { added: items.len() - updated, updated, items }
+        MergeResult { added: items.len() - updated, updated, items, left_out: self.left_out }
     }
 }
 
