@@ -3,7 +3,7 @@
 
 use super::told::Teller;
 use super::{Failure, Global, command, records, say};
-use crate::domain::gate::{Gate, GateKind};
+use crate::domain::gate::{Gate, GateKind, WayAhead};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::language::Language;
@@ -105,6 +105,10 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             for found in &request.work.plan_review.findings {
                 let by = teller.words(&format!("reviewer.{}", found.by), &serde_json::Map::new());
                 say(format_args!("  ! {} ({by})", found.line()));
+            }
+            if let Some(WayAhead { turns, usd }) = &gate.ahead {
+                let cost = usd.as_ref().map(|usd| format!(", about ${usd}")).unwrap_or_default();
+                say(format_args!("The way ahead: {turns} turns of roles{cost}."));
             }
         }
         (GateKind::Action, _) | (_, None) => {}

@@ -184,6 +184,19 @@ pub struct Gate {
     /// When no decision becomes a no.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
+    /// What follows if the plan is built; none where no plan is decided on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<WayAhead>,
+}
+
+/// What a plan takes to be built, estimated by what was seen so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayAhead {
+    /// Turns of roles.
+    pub turns: usize,
+    /// US dollars, with two decimals; none where no cost was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<String>,
 }
 
 #[cfg(test)]

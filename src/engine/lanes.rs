@@ -7,7 +7,7 @@ use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use crate::domain::evidence::Evidence;
-use crate::domain::gate::Stance;
+use crate::domain::gate::{Stance, WayAhead};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
@@ -164,23 +164,23 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
         .collect()
 }
 
-/// The way ahead of a request: its roles' turns, and what they may cost by what those before did, in US dollars; no cost
-/// where none was seen.
-pub(super) fn ahead(turn: &Turn<'_>, request: &Request) -> Value {
-    let Some((lifecycle, state)) = turn.stands(&request.request_id) else { return json!(null) };
+/// The way ahead of a request: its roles' turns, and what they may cost by what those before did.
+pub(super) fn ahead(turn: &Turn<'_>, request: &Request) -> Option<WayAhead> {
+    let (lifecycle, state) = turn.stands(&request.request_id)?;
     let turns = turns_ahead(&lifecycle, &state);
-    way_ahead(turns, request.work.usage, request.work.spent.turns)
+    Some(way_ahead(turns, request.work.usage, request.work.spent.turns))
 }
 
 /// The way ahead of a sprint: the turns for all its todos, and what they may cost by what planning did.
-pub(super) fn ahead_of_sprint(turn: &Turn<'_>, id: &SprintId) -> Value {
-    let Some(sprint) = turn.sprint(id) else { return json!(null) };
+pub(super) fn ahead_of_sprint(turn: &Turn<'_>, id: &SprintId) -> Option<WayAhead> {
+    let sprint = turn.sprint(id)?;
     let (todos, had) = (sprint.work.todos.len(), sprint.planning.iterations.len());
     let lifecycle = &turn.policy.lifecycle;
     let state = WorkflowState::begin(lifecycle, lifecycle.begin_todo);
     // The planner looks at each once more.
     let turns = todos * (1 + turns_ahead(lifecycle, &state));
-    way_ahead(turns, turn.spending().of_sprint(id).used, u32::try_from(had).unwrap_or(u32::MAX))
+    let had = u32::try_from(had).unwrap_or(u32::MAX);
+    Some(way_ahead(turns, turn.spending().of_sprint(id).used, had))
 }
 
 fn turns_ahead(lifecycle: &Lifecycle, state: &WorkflowState) -> usize {
@@ -199,11 +199,10 @@ fn turns_ahead(lifecycle: &Lifecycle, state: &WorkflowState) -> usize {
 }
 
 /// `turns` that cost what `had` turns before them cost.
-fn way_ahead(turns: usize, used: Usage, had: u32) -> Value {
+fn way_ahead(turns: usize, used: Usage, had: u32) -> WayAhead {
     let each = if had > 0 { used.cost_usd / f64::from(had) } else { 0.0 };
     let ahead = each * f64::from(u32::try_from(turns).unwrap_or(u32::MAX));
-    let cost = (ahead > 0.0).then(|| json!({ "usd": format!("{ahead:.2}") }));
-    json!({ "turns": turns, "cost": cost })
+    WayAhead { turns, usd: (ahead > 0.0).then(|| format!("{ahead:.2}")) }
 }
 
 /// Whether a person may still say that they want nothing but an answer.

@@ -235,6 +235,7 @@ async fn a_plan_that_nobody_could_see_through_is_planned_again_and_then_approved
     assert!(told.contains("What was found in the plan") && told.contains("works well"), "{told}");
     let (_, shown, _) = house.teams(&["approve", &id]).await;
     assert!(shown.contains("--anyway \"why\"") && shown.contains("works well"), "{shown}");
+    assert!(shown.contains("The way ahead: ") && shown.contains(" turns of roles"), "{shown}");
     let gate = house.state().unwrap().gates.into_values().next().unwrap();
     let content = gate.artifact.get(..10).unwrap();
     let (code, _, err) = house.teams(&["approve", &id, "--content", content]).await;

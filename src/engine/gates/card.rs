@@ -53,6 +53,12 @@ pub(in crate::engine) fn open(
         card: None,
         created_at: turn.now,
         expires_at: Some(expires_at),
+        ahead: turn.request(id).filter(|_| kind == GateKind::Plan).and_then(|request| {
+            match &request.sprint_id {
+                None => lanes::ahead(turn, request),
+                Some(sprint) => lanes::ahead_of_sprint(turn, sprint),
+            }
+        }),
     };
     let Some(request) = turn.edit(id) else { return };
     request.work.gate_id = Some(gate_id.clone());
@@ -61,11 +67,9 @@ pub(in crate::engine) fn open(
     let duty = request.duty();
     let Some(request) = turn.request(id) else { return };
     let (key, mut values) = card(turn.policy, request, &gate, expires_at);
-    if kind == GateKind::Plan {
-        values["ahead"] = match &request.sprint_id {
-            None => lanes::ahead(turn, request),
-            Some(sprint) => lanes::ahead_of_sprint(turn, sprint),
-        };
+    if let Some(ahead) = &gate.ahead {
+        let cost = ahead.usd.as_ref().map(|usd| json!({ "usd": usd }));
+        values["ahead"] = json!({ "turns": ahead.turns, "cost": cost });
     }
     let needs_reason = needs_reason(&gate, request);
     turn.save(gate);
