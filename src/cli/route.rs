@@ -7,7 +7,7 @@ use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::routes::{BUILT_IN_ROUTES, Lane, Routes};
-use crate::engine::{choose_lane, intent};
+use crate::engine::{choose_lane, intent, with_signals};
 use crate::platform::files;
 use crate::workspace;
 
@@ -89,12 +89,20 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
     if parts > 1 {
         say(format_args!("It holds {parts} pieces of work."));
     }
+    let signals = routes.signals_in(text);
     let usual = reading.intent.and_then(|intent| routes.intents.get(&intent));
     let lane = match usual {
         Some(Lane::Answer) => Lane::Answer,
-        Some(_) | None => choose_lane(&routes, reading.intent, None).lane,
+        Some(_) | None => {
+            with_signals(&routes, &signals, choose_lane(&routes, reading.intent, None)).lane
+        }
     };
+    if lane != Lane::Answer && !signals.is_empty() {
+        say(format_args!("Signals of routes.yaml: {}.", signals.join(", ")));
+    }
     say(format_args!("Lane: {lane}. {}", word(format!("lane_about.{lane}"))));
+    let added: Vec<StepName> =
+        routes.signals_of(&signals).flat_map(|signal| signal.add.clone()).collect();
     let left_out = routes.left_out(lane, &lifecycle);
     if lane == Lane::Answer {
         say("The orchestrator answers; nothing is built.");
@@ -104,7 +112,8 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
             let kind = lifecycle.step(*name).map(|step| step.kind);
             kind == Some(crate::domain::lifecycle::StepKind::Advice)
         };
-        let taken = taken.filter(|name| !left_out.contains(name) && !advice(name));
+        let taken =
+            taken.filter(|name| added.contains(name) || !left_out.contains(name) && !advice(name));
         let names: Vec<String> = taken.map(|name| word(format!("step.{name}"))).collect();
         say(format_args!("Steps: {}", names.join(" → ")));
     }

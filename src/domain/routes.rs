@@ -6,8 +6,9 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::config::Problem;
+use crate::domain::gate::Stance;
 use crate::domain::intent::Intent;
-use crate::domain::lifecycle::{Condition, Lifecycle, StepName};
+use crate::domain::lifecycle::{Condition, Lifecycle, StepKind, StepName};
 use crate::domain::word::words;
 
 /// The text of the routes that are built in, and that a new workspace gets.
@@ -42,6 +43,8 @@ words! {
         Longer = "longer",
         /// Neither is sure.
         Unsure = "unsure",
+        /// A signal of the routes is in the message, and asks for a longer way than it would take.
+        Signal = "signal",
         /// The change became more than its lane is for.
         Outgrown = "outgrown",
     }
@@ -134,6 +137,41 @@ pub struct FastLane {
     pub dependencies: BTreeSet<String>,
 }
 
+/// What a message may say besides its intent, and what follows where it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSignal {
+    /// It is seen where the message has one of these words, in any case.
+    pub words: Vec<String>,
+    /// The shortest lane that it allows.
+    #[serde(default)]
+    pub lane: Option<Lane>,
+    /// Steps that are taken besides those of the lane.
+    #[serde(default)]
+    pub add: Vec<StepName>,
+    /// Whether a person is asked about the plan; the stricter of this and `gates.plan` counts.
+    #[serde(default)]
+    pub plan: Option<Stance>,
+}
+
+impl RouteSignal {
+    /// Whether a text in lower case has one of its words. A Korean word is seen with what follows it as well.
+    fn is_in(&self, text: &str) -> bool {
+        let has = |word: &String| {
+            let word = word.trim().to_lowercase();
+            let latin = word.chars().next_back().is_some_and(|last| last.is_ascii_alphanumeric());
+            text.match_indices(&word).any(|(at, _)| {
+                let before = text.get(..at).and_then(|it| it.chars().next_back());
+                let behind = text.get(at + word.len()..).and_then(|it| it.chars().next());
+                let joins = |it: Option<char>| it.is_some_and(|it| it.is_ascii_alphanumeric());
+                // Korean particles follow a word without a blank.
+                !before.is_some_and(char::is_alphanumeric) && !(latin && joins(behind))
+            })
+        };
+        self.words.iter().any(has)
+    }
+}
+
 /// `routes.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -146,6 +184,9 @@ pub struct Routes {
     pub confidence: u8,
     /// The steps of each lane.
     pub lanes: BTreeMap<Lane, LaneSteps>,
+    /// What a message may say besides its intent, by name.
+    #[serde(default)]
+    pub signals: BTreeMap<String, RouteSignal>,
     /// What the fast lane is for.
     pub fast: FastLane,
 }
@@ -218,6 +259,9 @@ impl Routes {
                 problems.push(Problem::at(&key, message).hint(hint));
             }
         }
+        for (name, signal) in &self.signals {
+            problems.extend(self.problems_of(name, signal, lifecycle));
+        }
         for pair in Lane::ALL.windows(2) {
             let [shorter, longer] = pair else { continue };
             let (less, more) = (self.steps(*shorter, lifecycle), self.steps(*longer, lifecycle));
@@ -228,6 +272,79 @@ impl Routes {
             }
         }
         problems
+    }
+
+    fn problems_of(&self, name: &str, signal: &RouteSignal, lifecycle: &Lifecycle) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let at = |part: &str| format!("signals.{name}.{part}");
+        if signal.words.is_empty() || signal.words.iter().any(|word| word.trim().is_empty()) {
+            let hint = "write `words: [payment, 결제]`";
+            problems.push(Problem::at(&at("words"), "a word is missing or blank").hint(hint));
+        }
+        if let Some(lane @ (Lane::Answer | Lane::Fast)) = signal.lane {
+            let hint = "write `quick`, `standard` or `full`, or leave it out";
+            problems
+                .push(Problem::at(&at("lane"), format!("`{lane}` makes no way longer")).hint(hint));
+        }
+        if signal.lane.is_none() && signal.add.is_empty() && signal.plan.is_none() {
+            let hint = "give it `lane`, `add` or `plan`";
+            problems.push(
+                Problem::at(&format!("signals.{name}"), "nothing follows from it").hint(hint),
+            );
+        }
+        let kind = |step: &StepName| lifecycle.step(*step).map(|step| step.kind);
+        let optional = optional(lifecycle);
+        let mut taken = self.steps(signal.lane.unwrap_or(Lane::Fast), lifecycle);
+        taken.extend(&signal.add);
+        for step in &signal.add {
+            let is_advice = kind(step) == Some(StepKind::Advice);
+            if !is_advice && !optional.contains(step) {
+                let advice = lifecycle.steps().filter(|it| it.kind == StepKind::Advice);
+                let names: Vec<&str> = optional
+                    .iter()
+                    .chain(advice.map(|it| &it.name))
+                    .map(StepName::as_str)
+                    .collect();
+                let hint = format!("those that can be added: {}", names.join(", "));
+                let message = format!("`{step}` cannot be added");
+                problems.push(Problem::at(&at("add"), message).hint(hint));
+            } else if is_advice && !taken.iter().any(|it| kind(it) == Some(StepKind::Plan)) {
+                let hint = "give the signal `lane: standard`, or add the step that plans";
+                let message = format!("`{step}` is advice for a plan, and there may be none");
+                problems.push(Problem::at(&at("add"), message).hint(hint));
+            }
+        }
+        problems
+    }
+
+    /// The names of the signals that are in a message.
+    #[must_use]
+    pub fn signals_in(&self, text: &str) -> Vec<String> {
+        let text = text.to_lowercase();
+        let seen = self.signals.iter().filter(|(_, signal)| signal.is_in(&text));
+        seen.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What follows from the signals of these names; one that was taken out of the routes means nothing any more.
+    pub fn signals_of<'r>(&'r self, names: &'r [String]) -> impl Iterator<Item = &'r RouteSignal> {
+        names.iter().filter_map(|name| self.signals.get(name))
+    }
+
+    /// The steps that a request leaves out, with these signals in it. A person who names the lane is not overruled.
+    #[must_use]
+    pub fn left_out_with(
+        &self,
+        choice: LaneChoice,
+        signals: &[String],
+        lifecycle: &Lifecycle,
+    ) -> BTreeSet<StepName> {
+        let mut left_out = self.left_out(choice.lane, lifecycle);
+        if choice.source != LaneSource::Person {
+            for step in self.signals_of(signals).flat_map(|signal| &signal.add) {
+                left_out.remove(step);
+            }
+        }
+        left_out
     }
 
     /// The steps of a lane among those that a lifecycle takes only where the route has them.
@@ -302,8 +419,36 @@ mod tests {
         refused("[architect_review]", "[research_initial]", "lanes.standard", "quick lane");
         refused("unsure: full", "unsure: fast", "unsure", "fast lane");
         refused("confidence: 70", "confidence: 170", "confidence", "percentage");
+        let signal = |rest: &str| format!("signals: {{money: {{words: [payment], {rest}}}}}");
+        let none = "signals: {}";
+        refused(none, &signal("lane: fast"), "signals.money.lane", "no way longer");
+        refused(none, &signal("add: []"), "signals.money", "nothing follows");
+        refused(none, &signal("add: [developer_build]"), "signals.money.add", "cannot be added");
+        refused(none, &signal("add: [designer_advisory]"), "signals.money.add", "advice");
+        refused(none, "signals: {money: {words: [], lane: full}}", "signals.money.words", "blank");
         refused("most_files: 3", "most_flies: 3", "fast.most_flies", "unknown field");
         assert!(Routes::compile("", Lifecycle::built_in()).is_err());
+    }
+
+    #[test]
+    fn a_signal_is_a_whole_word_and_a_korean_one_with_what_follows_it() {
+        let words = ["payment", "결제", "log in"].map(str::to_owned).to_vec();
+        let signal = RouteSignal { words, lane: Some(Lane::Full), add: Vec::new(), plan: None };
+        let mut routes = Routes::clone(Routes::built_in());
+        routes.signals.insert("money".to_owned(), signal);
+        for (text, is_seen) in [
+            ("Fix the Payment page", true),
+            ("rename payment_api.py", true),
+            ("the payments", false),
+            ("repayment", false),
+            ("결제를 고쳐 주세요", true),
+            ("미결제 목록", false),
+            ("users cannot log in.", true),
+            ("the log, in short", false),
+            ("", false),
+        ] {
+            assert_eq!(!routes.signals_in(text).is_empty(), is_seen, "{text}");
+        }
     }
 
     #[test]

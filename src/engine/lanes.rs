@@ -12,6 +12,7 @@ use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
 use crate::domain::outgoing::LaneMenu;
+use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Request};
 use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
@@ -46,6 +47,23 @@ pub fn choose(
     LaneChoice { lane, source, by_rules, by_orchestrator: said.map(|said| said.intent) }
 }
 
+/// A lane that is as long as the signals of the message ask for.
+#[must_use]
+pub fn with_signals(routes: &Routes, signals: &[String], choice: LaneChoice) -> LaneChoice {
+    let shortest = routes.signals_of(signals).filter_map(|signal| signal.lane).max();
+    match shortest.filter(|lane| *lane > choice.lane) {
+        Some(lane) => LaneChoice { lane, source: LaneSource::Signal, ..choice },
+        None => choice,
+    }
+}
+
+/// What is settled about a plan: the strictest of what its lane and the signals of its message say.
+pub(super) fn plan_stance(policy: &Policy, lane: Option<LaneChoice>, signals: &[String]) -> Stance {
+    let said = policy.routes.signals_of(signals).filter_map(|signal| signal.plan);
+    let all = said.chain(std::iter::once(policy.gates.of_plan(lane)));
+    all.min_by_key(|stance| stance.strictness()).unwrap_or_default()
+}
+
 /// A person names the lane of a request that is new.
 pub(super) fn name(turn: &mut Turn<'_>, id: &RequestId, lane: Lane) {
     if let Some(request) = turn.edit(id) {
@@ -62,18 +80,30 @@ pub(super) fn begin(
     let named = turn.request(id).and_then(|request| request.route.lane);
     let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
     let read = intent::read(text).intent;
+    let routes = &turn.policy.routes;
+    let signals = routes.signals_in(text);
     let choice = match named {
         Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
-        None => choose(&turn.policy.routes, read, said),
+        None => with_signals(routes, &signals, choose(routes, read, said)),
     };
     // What is written to the planner is planned.
     let addressed = turn.request(id).and_then(|request| request.params.user_requested_role);
     let plans = addressed == Some(Role::Planner) && named.is_none();
     let lane = if plans { choice.lane.max(Lane::Standard) } else { choice.lane };
+    if let Some(request) = turn.edit(id) {
+        request.route.signals.clone_from(&signals);
+    }
     let choice = with_plan(turn, id, LaneChoice { lane, ..choice });
-    let state = turn.begin_request();
+    let mut state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
-    let left_out = turn.policy.routes.left_out(choice.lane, lifecycle);
+    let left_out = routes.left_out_with(choice, &signals, lifecycle);
+    if choice.source != LaneSource::Person {
+        let added = routes.signals_of(&signals).flat_map(|signal| &signal.add);
+        let is_advice = |step: &&StepName| {
+            lifecycle.step(**step).is_some_and(|step| step.kind == StepKind::Advice)
+        };
+        state.route.wanted.extend(added.filter(is_advice));
+    }
     let decision = lifecycle::begin(lifecycle, state, left_out);
     if let Some(request) = turn.edit(id) {
         request.route.lane = Some(choice);
@@ -84,8 +114,10 @@ pub(super) fn begin(
 
 /// Where a plan is asked about, and nobody has said yes to what is planned now, there has to be one.
 pub(super) fn with_plan(turn: &Turn<'_>, id: &RequestId, choice: LaneChoice) -> LaneChoice {
-    let work = turn.request(id).map(|request| &request.work);
-    let asks = turn.policy.gates.of_plan(Some(choice)) != Stance::Allow
+    let request = turn.request(id);
+    let work = request.map(|request| &request.work);
+    let signals = request.map(|it| it.route.signals.as_slice()).unwrap_or_default();
+    let asks = plan_stance(turn.policy, Some(choice), signals) != Stance::Allow
         || work.is_some_and(|work| work.wants_changes);
     let accepted = work.is_some_and(|work| match (&work.plan, &work.planned) {
         (Some(accepted), Some(planned)) => *accepted == planned.version.digest,

@@ -325,10 +325,11 @@ fn outgrew_its_lane(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some(mut values) = lanes::outgrown(turn, request) else { return false };
     let Some((lifecycle, state)) = turn.stands(id) else { return false };
     let lane = choice.lane.longer();
-    let left_out = turn.policy.routes.left_out(lane, &lifecycle);
+    let choice = LaneChoice { lane, source: LaneSource::Outgrown, ..choice };
+    let left_out = turn.policy.routes.left_out_with(choice, &request.route.signals, &lifecycle);
     let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
     if let Some(request) = turn.edit(id) {
-        request.route.lane = Some(LaneChoice { lane, source: LaneSource::Outgrown, ..choice });
+        request.route.lane = Some(choice);
     }
     values["lane"] = json!(lane);
     turn.record(id, EventKind::Routed, "runtime", lane.as_str(), values.clone());

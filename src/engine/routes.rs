@@ -34,6 +34,7 @@ pub(super) fn ask_where_unsure(turn: &mut Turn<'_>, id: &RequestId, said: Option
         | LaneSource::Both
         | LaneSource::Rules
         | LaneSource::Orchestrator
+        | LaneSource::Signal
         | LaneSource::Outgrown => false,
     };
     if !is_asked || request.todo_id.is_some() {

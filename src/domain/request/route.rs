@@ -57,6 +57,9 @@ pub struct RequestRoute {
     /// Its lane; none before one is chosen, and where every step is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lane: Option<LaneChoice>,
+    /// The signals of the routes that are in its message, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<String>,
 }
 
 impl Default for RequestRoute {
@@ -68,6 +71,7 @@ impl Default for RequestRoute {
             visited_roles: Vec::new(),
             routing_context: None,
             lane: None,
+            signals: Vec::new(),
         }
     }
 }

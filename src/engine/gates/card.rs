@@ -53,12 +53,12 @@ pub(in crate::engine) fn open(
         card: None,
         created_at: turn.now,
         expires_at: Some(expires_at),
-        ahead: turn.request(id).filter(|_| kind == GateKind::Plan).and_then(|request| {
-            match &request.sprint_id {
+        ahead: turn.request(id).filter(|_| kind == GateKind::Plan).and_then(
+            |request| match &request.sprint_id {
                 None => lanes::ahead(turn, request),
                 Some(sprint) => lanes::ahead_of_sprint(turn, sprint),
-            }
-        }),
+            },
+        ),
     };
     let Some(request) = turn.edit(id) else { return };
     request.work.gate_id = Some(gate_id.clone());

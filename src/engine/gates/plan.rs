@@ -18,7 +18,7 @@ use crate::domain::role::Role;
 use crate::engine::lifecycle;
 use crate::engine::plan::review;
 use crate::engine::turn::Turn;
-use crate::engine::{contract, ending, say};
+use crate::engine::{contract, ending, lanes, say};
 
 /// Characters of the planner's words that are kept with a plan.
 const SUMMARY: usize = 2_000;
@@ -127,7 +127,7 @@ fn waits(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let digest = digest_now(request);
     // Who wants changes approves how they are made.
     let asks = request.work.wants_changes || request.work.plan_review.is_open();
-    match turn.policy.gates.of_plan(request.route.lane) {
+    match lanes::plan_stance(turn.policy, request.route.lane, &request.route.signals) {
         Stance::Allow if !asks => return false,
         Stance::Refuse => declined(turn, id),
         Stance::Ask | Stance::Allow => {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
 use super::todos::{self, TodoRecords, TodoWait};
-use super::backlog::MergeResult;
 use super::{closing, initial, position, queue, say};
 use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{Step, StepOutcome};

@@ -17,12 +17,13 @@ use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
+use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{Act, Button, ButtonAct, LaneMenu, Menu};
 use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{RequestIntent, ResultStatus};
 use crate::domain::role::Role;
-use crate::domain::routes::{Lane, LaneSource, Routes, WorkSize};
+use crate::domain::routes::{Lane, LaneSource, RouteSignal, Routes, WorkSize};
 use crate::domain::run::RunOutcome;
 use crate::engine::choose_lane;
 use crate::engine::decision::Answer;
@@ -92,6 +93,43 @@ fn each_lane_takes_its_steps_and_no_more_turns() {
         assert_eq!(roles_of(&mut world, said(intent, 90, size)), roles, "{intent} {size}");
         assert_eq!(world.landed(), 1);
     }
+}
+
+#[test]
+fn a_signal_makes_the_way_longer_takes_its_steps_along_and_asks_about_the_plan() {
+    use Role::{Architect, Designer, Developer, Orchestrator, Planner, Qa, Research};
+    let steps = |names: &[&str]| names.iter().map(|it| StepName::parse(it).unwrap()).collect();
+    let signal = |word: &str, lane, add: &[&str], plan| {
+        (word.to_owned(), RouteSignal { words: vec![word.to_owned()], lane, add: steps(add), plan })
+    };
+    let mut routes = Routes::clone(Routes::built_in());
+    routes.signals = [
+        signal("payment", Some(Lane::Standard), &["research_initial", "designer_advisory"], None),
+        signal("invoice", None, &[], Some(Stance::Ask)),
+    ]
+    .into();
+    let with_signals = Policy { routes: Arc::new(routes), ..policy() };
+    for (text, roles) in [
+        ("qwertz", &[Orchestrator, Developer, Architect][..]),
+        (
+            "payment qwertz",
+            &[Orchestrator, Research, Planner, Designer, Planner, Developer, Architect, Qa],
+        ),
+        ("invoice qwertz", &[Orchestrator, Planner]),
+    ] {
+        let mut world = World::new(with_signals.clone());
+        world.message(text);
+        let took = roles_of(&mut world, said(Intent::BugFix, 90, WorkSize::Normal));
+        assert_eq!(took, roles, "{text}");
+        let asked = world.state.gates.values().any(|gate| gate.kind == GateKind::Plan);
+        assert_eq!(asked, text.starts_with("invoice"), "{text}");
+    }
+    // Who names the lane is asked about the plan and not overruled otherwise.
+    let mut world = World::new(with_signals);
+    let text = "payment qwertz".to_owned();
+    let (language, lane) = (Language::En, Some(Lane::Quick));
+    world.command(Command::Ask { text, channel_id: None, language, lane });
+    assert_eq!(roles_of(&mut world, json!(null)), [Developer, Architect]);
 }
 
 #[test]

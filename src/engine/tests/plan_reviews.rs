@@ -365,10 +365,13 @@ fn what_a_person_has_approved_for_a_sprint_stays_so_whatever_its_planner_says_la
             approved.iter().map(|it| (&it.title, &it.acceptance_criteria)).unzip();
         assert_eq!(titles == old && criteria == agreed, stance == Stance::Ask, "{titles:?}");
         let fourth = world.state.backlog.values().find(|item| item.title == "a fourth");
-        let in_others = |item: &Arc<BacklogItem>| {
-            item.planned_in_sprint_id.as_ref() != Some(&ended.sprint_id)
-        };
-        assert_eq!(fourth.is_some_and(in_others), stance == Stance::Ask, "it is not of this sprint");
+        let in_others =
+            |item: &Arc<BacklogItem>| item.planned_in_sprint_id.as_ref() != Some(&ended.sprint_id);
+        assert_eq!(
+            fourth.is_some_and(in_others),
+            stance == Stance::Ask,
+            "it is not of this sprint"
+        );
         assert!(world.said.contains(&"sprint.review".to_owned()));
     }
 }
