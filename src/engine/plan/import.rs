@@ -164,13 +164,28 @@ fn queue(
 ) {
     let mut queued: Vec<(&PlanItem, BacklogItem)> = Vec::new();
     for (how, item) in differences {
-        let waits = open.of_plan(id, &item.id).find(|(_, held)| !held).map(|(it, _)| it.clone());
+        let all = open.of_plan(id, &item.id).filter(|(_, held)| !held);
+        let mut all: Vec<BacklogItem> = all.map(|(it, _)| it.clone()).collect();
+        let is_split = all.len() > 1;
+        if is_split && *how == Difference::Changed && only_estimate_differs(old, item) {
+            // The pieces of a split have estimates of their own.
+            continue;
+        }
+        let pieces = all.split_off(all.len().min(1));
+        let waits = all.pop();
+        if let Some(first) = &waits {
+            for piece in pieces {
+                sprint::hand_over_dependents(
+                    turn,
+                    &piece.backlog_id,
+                    std::slice::from_ref(&first.backlog_id),
+                );
+                drop_item(turn, piece, format!("version {version} of the plan {id} says it anew"));
+            }
+        }
         match (how, waits) {
-            (Difference::Removed, Some(mut waits)) => {
-                waits.status = BacklogStatus::Dropped;
-                waits.dropped_reason = format!("not in version {version} of the plan {id}");
-                waits.updated_at = turn.now;
-                turn.put_item(waits);
+            (Difference::Removed, Some(waits)) => {
+                drop_item(turn, waits, format!("not in version {version} of the plan {id}"));
             }
             (Difference::Changed, Some(mut waits)) if only_estimate_differs(old, item) => {
                 waits.effort = item.effort;
@@ -206,6 +221,11 @@ fn queue(
         }
         turn.put_item(put);
     }
+}
+
+fn drop_item(turn: &mut Turn<'_>, item: BacklogItem, reason: String) {
+    let (status, updated_at) = (BacklogStatus::Dropped, turn.now);
+    turn.put_item(BacklogItem { status, dropped_reason: reason, updated_at, ..item });
 }
 
 fn fresh_id(turn: &mut Turn<'_>) -> BacklogId {

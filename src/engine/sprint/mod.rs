@@ -11,7 +11,7 @@ pub mod planning;
 pub mod slots;
 pub mod todos;
 
-pub(super) use queue::{add_items, is_held};
+pub(super) use queue::{add_items, hand_over_dependents, is_held};
 
 mod advance;
 mod closing;

@@ -103,6 +103,8 @@ pub(in crate::engine) fn replace_with_items(
         let is_last = Some(one) == last.as_ref();
         turn.edit_item(one, |item| {
             item.milestone_title.clone_from(&old.milestone_title);
+            // A newer version of the plan that it is of changes or drops all of them.
+            item.plan.clone_from(&old.plan);
             item.planned_in_sprint_id = is_at_work.then(|| sprint.clone());
             if item.priority_rank == 0 {
                 item.priority_rank = old.priority_rank;

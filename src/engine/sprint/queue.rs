@@ -381,7 +381,11 @@ fn release_todo(turn: &mut Turn<'_>, item: &BacklogId) {
 }
 
 /// What waits for an item waits for those that take its place.
-pub(super) fn hand_over_dependents(turn: &mut Turn<'_>, old: &BacklogId, new: &[BacklogId]) {
+pub(in crate::engine) fn hand_over_dependents(
+    turn: &mut Turn<'_>,
+    old: &BacklogId,
+    new: &[BacklogId],
+) {
     let waits = |item: &&BacklogItem| item.depends_on.contains(old);
     let all: Vec<BacklogId> =
         turn.items().into_values().filter(waits).map(|item| item.backlog_id.clone()).collect();

@@ -7,8 +7,9 @@ use serde_json::json;
 use super::sprints::{by_hand, key, sprint};
 use super::world::{Todo as Next, World};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::change::Change;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{PlanId, PlanItemId};
+use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
 use crate::domain::incoming::Command;
 use crate::domain::plan::{Plan, PlanItem};
 use crate::domain::sprint::{Kickoff, TodoStatus};
@@ -191,4 +192,45 @@ fn plans_may_use_the_same_ids_and_name_items_of_each_other() {
         [named("01-01").backlog_id.clone()],
         "its own US-1 is delivered"
     );
+}
+
+#[test]
+fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
+    let mut world = World::new(by_hand());
+    let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
+    import(&mut world, &letters, None);
+    // As a split leaves it: two pieces of US-1, and US-2 waits for both.
+    let first = backlog(&world)["US-1"].clone();
+    let backlog_id = BacklogId::parse("backlog-20991231-ffffffff").unwrap();
+    let half = BacklogItem {
+        backlog_id: backlog_id.clone(),
+        title: "the other half".to_owned(),
+        depends_on: vec![first.backlog_id.clone()],
+        ..first.clone()
+    };
+    world.state.apply(&Change::save(half));
+    let mut second = backlog(&world)["US-2"].clone();
+    second.depends_on = vec![first.backlog_id.clone(), backlog_id.clone()];
+    let second_id = second.backlog_id.clone();
+    world.state.apply(&Change::save(second));
+    letters.items[0].effort = 5;
+    import(&mut world, &letters, Some(&letters.digest()));
+    let status = |world: &World, id: &BacklogId| world.item(id).status;
+    let kept = &world.state.backlog[&backlog_id];
+    assert_eq!(kept.status, BacklogStatus::Pending, "an estimate changes no piece");
+    letters.items[0].scope.push('!');
+    import(&mut world, &letters, Some(&letters.digest()));
+    let now = world.item(&first.backlog_id);
+    assert_eq!((now.scope.as_str(), now.depends_on.len()), ("do US-1!", 0));
+    assert_eq!(status(&world, &backlog_id), BacklogStatus::Dropped);
+    let waits = world.item(&second_id);
+    assert_eq!(
+        (waits.status, waits.depends_on),
+        (BacklogStatus::Pending, vec![first.backlog_id.clone()])
+    );
+    // What is not in the plan any more goes with all its pieces.
+    letters.items = vec![item("US-2", &[])];
+    import(&mut world, &letters, Some(&letters.digest()));
+    assert_eq!(status(&world, &first.backlog_id), BacklogStatus::Dropped);
+    assert_eq!(status(&world, &second_id), BacklogStatus::Pending);
 }
