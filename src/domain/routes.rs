@@ -165,7 +165,7 @@ impl RouteSignal {
                 let behind = text.get(at + word.len()..).and_then(|it| it.chars().next());
                 let joins = |it: Option<char>| it.is_some_and(|it| it.is_ascii_alphanumeric());
                 // Korean particles follow a word without a blank.
-                !before.is_some_and(char::is_alphanumeric) && !(latin && joins(behind))
+                !(before.is_some_and(char::is_alphanumeric) || latin && joins(behind))
             })
         };
         self.words.iter().any(has)

@@ -116,31 +116,30 @@ fn without_a_change(criteria: &[&str]) -> (World, RequestId) {
     let mut world = World::new(with(Stance::Ask));
     let id = world.message("do it");
     while let Some(todo) = world.todo().first().cloned() {
-        match &todo {
-            Todo::Effect(effect) => {
-                let outcome = match &world.state.effects[effect].kind {
-                    EffectKind::Base { .. } => {
-                        let passed = vec!["unit".to_owned()];
-                        let (commit, verdict) = ("b0".to_owned(), BaseVerdict::Green);
-                        let base = BaseStanding { commit, verdict, passed, ..Default::default() };
-                        Some(EffectOutcome::BaseProven(base))
-                    }
-                    EffectKind::Commit { .. } => Some(EffectOutcome::NothingChanged),
-                    _ => None,
-                };
-                match outcome {
-                    Some(outcome) => world.effect(&effect.clone(), outcome),
-                    None => world.do_well(&todo),
-                }
-            }
-            Todo::Run(run) if world.state.envelopes[run].target_role == Role::Planner => {
-                let mut said =
-                    RoleResult::clone(&good(Role::Planner, world.state.envelopes[run].step));
-                let written = criteria.iter().map(|it| (*it).to_owned()).collect();
-                said.proposals.acceptance_criteria = Some(written);
-                world.run(run, RunOutcome::Result(Arc::new(said)));
-            }
-            _ => world.do_well(&todo),
+        if let Todo::Run(run) = &todo
+            && world.state.envelopes[run].target_role == Role::Planner
+        {
+            let step = world.state.envelopes[run].step;
+            let mut said = RoleResult::clone(&good(Role::Planner, step));
+            let written = criteria.iter().map(|it| (*it).to_owned()).collect();
+            said.proposals.acceptance_criteria = Some(written);
+            world.run(run, RunOutcome::Result(Arc::new(said)));
+            continue;
+        }
+        let Todo::Effect(effect) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let kind = &world.state.effects[effect].kind;
+        if matches!(kind, EffectKind::Base { .. }) {
+            let passed = vec!["unit".to_owned()];
+            let (commit, verdict) = ("b0".to_owned(), BaseVerdict::Green);
+            let base = BaseStanding { commit, verdict, passed, ..BaseStanding::default() };
+            world.effect(effect, EffectOutcome::BaseProven(base));
+        } else if matches!(kind, EffectKind::Commit { .. }) {
+            world.effect(effect, EffectOutcome::NothingChanged);
+        } else {
+            world.do_well(&todo);
         }
     }
     (world, id)

@@ -336,13 +336,12 @@ fn what_a_person_has_approved_for_a_sprint_stays_so_whatever_its_planner_says_la
         let approved = the_sprint(&world).work.todos;
         let mut reviewed = false;
         while let Some(todo) = world.todo().first().cloned() {
-            let asked = match &todo {
-                Todo::Run(run) => {
-                    Some(&world.state.requests[&world.state.envelopes[run].envelope.request_id])
-                }
-                _ => None,
+            let is_review = |run| {
+                let request = &world.state.envelopes[run].envelope.request_id;
+                world.state.requests[request].duty() == Some(Duty::OngoingReview)
             };
-            if reviewed || asked.and_then(|it| it.duty()) != Some(Duty::OngoingReview) {
+            let is_asked = matches!(&todo, Todo::Run(run) if is_review(run));
+            if reviewed || !is_asked {
                 world.do_well(&todo);
                 continue;
             }
