@@ -91,19 +91,23 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
     }
     let signals = routes.signals_in(text);
     let usual = reading.intent.and_then(|intent| routes.intents.get(&intent));
+    let asks = routes.signals_of(&signals).any(|signal| signal.plan.is_some());
     let lane = match usual {
         Some(Lane::Answer) => Lane::Answer,
         Some(_) | None => {
-            with_signals(&routes, &signals, choose_lane(&routes, reading.intent, None)).lane
+            let choice = choose_lane(&routes, reading.intent, None);
+            let lane = with_signals(&routes, &signals, choice).lane;
+            if asks { lane.max(Lane::Standard) } else { lane }
         }
     };
     if lane != Lane::Answer && !signals.is_empty() {
-        say(format_args!("Signals of routes.yaml: {}.", signals.join(", ")));
+        let plan = if asks { "; its plan is asked about" } else { "" };
+        say(format_args!("Signals of routes.yaml: {}{plan}.", signals.join(", ")));
     }
     say(format_args!("Lane: {lane}. {}", word(format!("lane_about.{lane}"))));
     let added: Vec<StepName> =
         routes.signals_of(&signals).flat_map(|signal| signal.add.clone()).collect();
-    let left_out = routes.left_out(lane, &lifecycle);
+    let left_out = routes.left_out_with(lane, &signals, &lifecycle);
     if lane == Lane::Answer {
         say("The orchestrator answers; nothing is built.");
     } else {

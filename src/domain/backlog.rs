@@ -114,6 +114,9 @@ pub struct BacklogItem {
     /// What it stands for in a plan that a person brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanRef>,
+    /// The item of such a plan that it is a piece of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece_of: Option<PlanRef>,
     /// Globs of the paths that it changes; none declared where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_paths: Vec<String>,
@@ -194,6 +197,7 @@ impl BacklogItem {
             effort: 0,
             depends_on: Vec::new(),
             plan: None,
+            piece_of: None,
             allowed_paths: Vec::new(),
             excluded_paths: Vec::new(),
             planned_in_sprint_id: None,

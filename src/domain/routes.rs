@@ -330,19 +330,17 @@ impl Routes {
         names.iter().filter_map(|name| self.signals.get(name))
     }
 
-    /// The steps that a request leaves out, with these signals in it. A person who names the lane is not overruled.
+    /// The steps that a request leaves out, with these signals in it.
     #[must_use]
     pub fn left_out_with(
         &self,
-        choice: LaneChoice,
+        lane: Lane,
         signals: &[String],
         lifecycle: &Lifecycle,
     ) -> BTreeSet<StepName> {
-        let mut left_out = self.left_out(choice.lane, lifecycle);
-        if choice.source != LaneSource::Person {
-            for step in self.signals_of(signals).flat_map(|signal| &signal.add) {
-                left_out.remove(step);
-            }
+        let mut left_out = self.left_out(lane, lifecycle);
+        for step in self.signals_of(signals).flat_map(|signal| &signal.add) {
+            left_out.remove(step);
         }
         left_out
     }

@@ -3,8 +3,9 @@
 
 use serde_json::json;
 
-use super::say;
 use super::turn::Turn;
+use super::{contract, say};
+use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{BaseStanding, BaseVerdict};
 use crate::domain::ids::RequestId;
@@ -36,6 +37,23 @@ pub(super) fn comes_first(turn: &mut Turn<'_>, id: &RequestId, role: Role, why: 
         turn.plan(EffectKind::Base { request_id, role, why });
     }
     true
+}
+
+/// The base of a request for which nothing has been built, where every criterion is bound to a check that passes there:
+/// whoever changes nothing may be right. It is proven and judged like a change.
+pub(super) fn holds_all(turn: &Turn<'_>, id: &RequestId) -> Option<String> {
+    let request = turn.request(id)?;
+    if request.work.candidate.is_some() || request.work.conflict.is_some() {
+        return None;
+    }
+    let base = request.work.base.as_ref()?;
+    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
+    let criteria = contract::criteria(request, item);
+    let passes = |one: &Criterion| match &one.judge {
+        Judge::Check(name) => base.passed.contains(name),
+        Judge::Qa | Judge::Person => false,
+    };
+    (!criteria.is_empty() && criteria.iter().all(passes)).then(|| base.commit.clone())
 }
 
 /// The base was looked at; a person who asked for something on a red one reads so.

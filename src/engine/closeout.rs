@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
 use super::progress::{begin, check, commit_then, deliver};
 use super::turn::Turn;
-use super::{attempts, contract, ending, handoff, lifecycle, progress, proof, say, train, verify};
+use super::{
+    attempts, base, contract, ending, handoff, lifecycle, progress, proof, say, train, verify,
+};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::effect::{EffectKind, LandingNotes, Proving};
 use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof};
 use crate::domain::ids::RequestId;
@@ -52,51 +53,20 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
 }
 
 /// The worktree equals its base. Whoever built it has built nothing; what was to be judged, proven and
-/// committed is not there, unless the base has all of it.
+/// committed is not there, unless the base has all of it already.
 pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
+    let at_base = base::holds_all(turn, id);
     let Some(request) = turn.edit(id) else { return };
-    request.work.candidate = None;
+    let title = say::title(&request.scope);
     request.work.evidence = None;
-    if let Some(base) = holds_at_base(turn, id) {
-        if !progress::goes_by_the_new_words(turn, id) {
-            end_unchanged(turn, id, &base);
-        }
-    } else if turn.step(id).is_some_and(|step| step.kind.judges() || step.kind == StepKind::Land) {
+    request.work.candidate = at_base.map(|base| Candidate::of_base(&base, &title));
+    let goes_on = request.work.candidate.is_some();
+    if !goes_on && turn.step(id).is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land) {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
     } else {
         progress::proceed(turn, id, "");
     }
-}
-
-/// The base of a request, where every criterion of it is bound to a check that passes there.
-fn holds_at_base(turn: &Turn<'_>, id: &RequestId) -> Option<String> {
-    let request = turn.request(id)?;
-    let base = request.work.base.as_ref()?;
-    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
-    let criteria = contract::criteria(request, item);
-    let passes = |one: &Criterion| match &one.judge {
-        Judge::Check(name) => base.passed.contains(name),
-        Judge::Qa | Judge::Person => false,
-    };
-    (!criteria.is_empty() && criteria.iter().all(passes)).then(|| base.commit.clone())
-}
-
-/// Nothing had to be changed: what was asked for holds at `base`.
-fn end_unchanged(turn: &mut Turn<'_>, id: &RequestId, base: &str) {
-    let branch = turn.policy.branch.clone();
-    let Some(request) = turn.request(id) else { return };
-    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
-    let criteria = contract::criteria(request, item);
-    let summary = request.work.result.as_ref().map(|result| result.summary.as_str());
-    let values = json!({
-        "request_id": id.as_str(),
-        "summary": say::whole(summary.unwrap_or_default()),
-        "head": say::short(base),
-        "branch": branch,
-        "criteria": criteria.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    });
-    ending::end(turn, id, RequestStatus::Completed, "final.unchanged", values);
 }
 
 /// The marks of a conflict still stand in the files.

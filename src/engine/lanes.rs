@@ -47,12 +47,33 @@ pub fn choose(
     LaneChoice { lane, source, by_rules, by_orchestrator: said.map(|said| said.intent) }
 }
 
+/// Notes the signals of the routes that are in a request's words, beside those that it has of the words that it comes of.
+pub(super) fn read_signals(turn: &mut Turn<'_>, id: &RequestId) -> Vec<String> {
+    let routes = &turn.policy.routes;
+    let Some(request) = turn.edit(id) else { return Vec::new() };
+    for name in routes.signals_in(&request.body) {
+        if !request.route.signals.contains(&name) {
+            request.route.signals.push(name);
+        }
+    }
+    request.route.signals.clone()
+}
+
 /// A lane that is as long as the signals of the message ask for.
 #[must_use]
 pub fn with_signals(routes: &Routes, signals: &[String], choice: LaneChoice) -> LaneChoice {
     let shortest = routes.signals_of(signals).filter_map(|signal| signal.lane).max();
     match shortest.filter(|lane| *lane > choice.lane) {
-        Some(lane) => LaneChoice { lane, source: LaneSource::Signal, ..choice },
+        // Where nobody is sure, people are asked all the same.
+        Some(lane) => match choice.source {
+            LaneSource::Longer | LaneSource::Unsure => LaneChoice { lane, ..choice },
+            LaneSource::Person
+            | LaneSource::Both
+            | LaneSource::Rules
+            | LaneSource::Orchestrator
+            | LaneSource::Signal
+            | LaneSource::Outgrown => LaneChoice { lane, source: LaneSource::Signal, ..choice },
+        },
         None => choice,
     }
 }
@@ -81,7 +102,7 @@ pub(super) fn begin(
     let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
     let read = intent::read(text).intent;
     let routes = &turn.policy.routes;
-    let signals = routes.signals_in(text);
+    let signals = read_signals(turn, id);
     let choice = match named {
         Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
         None => with_signals(routes, &signals, choose(routes, read, said)),
@@ -90,20 +111,16 @@ pub(super) fn begin(
     let addressed = turn.request(id).and_then(|request| request.params.user_requested_role);
     let plans = addressed == Some(Role::Planner) && named.is_none();
     let lane = if plans { choice.lane.max(Lane::Standard) } else { choice.lane };
-    if let Some(request) = turn.edit(id) {
-        request.route.signals.clone_from(&signals);
-    }
     let choice = with_plan(turn, id, LaneChoice { lane, ..choice });
     let mut state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
-    let left_out = routes.left_out_with(choice, &signals, lifecycle);
-    if choice.source != LaneSource::Person {
-        let added = routes.signals_of(&signals).flat_map(|signal| &signal.add);
-        let is_advice = |step: &&StepName| {
-            lifecycle.step(**step).is_some_and(|step| step.kind == StepKind::Advice)
-        };
-        state.route.wanted.extend(added.filter(is_advice));
-    }
+    // A person who names the lane is not overruled.
+    let signals = if named.is_some() { &[] } else { signals.as_slice() };
+    let left_out = routes.left_out_with(choice.lane, signals, lifecycle);
+    let added = routes.signals_of(signals).flat_map(|signal| &signal.add);
+    let is_advice =
+        |step: &&StepName| lifecycle.step(**step).is_some_and(|it| it.kind == StepKind::Advice);
+    state.route.wanted.extend(added.filter(is_advice));
     let decision = lifecycle::begin(lifecycle, state, left_out);
     if let Some(request) = turn.edit(id) {
         request.route.lane = Some(choice);

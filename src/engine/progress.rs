@@ -326,7 +326,7 @@ fn outgrew_its_lane(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some((lifecycle, state)) = turn.stands(id) else { return false };
     let lane = choice.lane.longer();
     let choice = LaneChoice { lane, source: LaneSource::Outgrown, ..choice };
-    let left_out = turn.policy.routes.left_out_with(choice, &request.route.signals, &lifecycle);
+    let left_out = turn.policy.routes.left_out_with(lane, &request.route.signals, &lifecycle);
     let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
     if let Some(request) = turn.edit(id) {
         request.route.lane = Some(choice);

@@ -147,6 +147,9 @@ fn begin(
         ..Request::default()
     };
     turn.create(request);
+    if let Some(request) = turn.edit(&id) {
+        request.route.signals.clone_from(&old.route.signals);
+    }
     turn.record(&id, EventKind::Created, &granted.name(), &say::title(text), json!({}));
     // There has to be a plan that somebody can approve.
     let lane = old.route.lane.map_or(Lane::Standard, |choice| choice.lane.max(Lane::Standard));

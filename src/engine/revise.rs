@@ -8,7 +8,7 @@ use super::followup::{FULL, add_followup};
 use super::message::{origin, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
-use super::{ending, gates, questions, runs, say, train};
+use super::{ending, gates, lanes, questions, runs, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -142,6 +142,9 @@ fn ask_anew(
     request.params.unread_edit = true;
     let (blocked, waits) =
         (request.status == RequestStatus::Blocked, request.work.gate_id.is_some());
+    if request.route.lane.is_some() {
+        lanes::read_signals(turn, id);
+    }
     turn.record(
         id,
         EventKind::Edited,

@@ -136,7 +136,10 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     let lane = choice.lane;
     let wanted = Some(wanted).filter(|wanted| *wanted != lane);
     if let Some((lifecycle, mut state)) = turn.stands(id) {
-        state.route.left_out = turn.policy.routes.left_out(lane, &lifecycle);
+        // Only who may shorten the way drops what the signals of the message added to it.
+        let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
+        let signals = if is_shorter { &[] } else { request.route.signals.as_slice() };
+        state.route.left_out = turn.policy.routes.left_out_with(lane, signals, &lifecycle);
         // What was sent back on the way so far is not let through by leaving out who would judge it next.
         state.route.judge_again |= request.work.candidate.is_some();
         if let Some(request) = turn.edit(id) {

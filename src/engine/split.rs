@@ -172,6 +172,7 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
     let channel = channel.filter(|_| has_rooms);
     if let Some(request) = turn.edit(&id) {
         request.artifacts.clone_from(&of.artifacts);
+        request.route.signals.clone_from(&of.route.signals);
         request.params.parts = vec![part.to_owned()];
         request.params.followups.clone_from(&of.params.followups);
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);

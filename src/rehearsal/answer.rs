@@ -215,6 +215,7 @@ fn plan(
         edits.iter().map(|edit| format!("- {}", edit.describe(&task.language))).collect();
     let mut accepted: Vec<String> =
         edits.iter().map(|edit| edit.describe(&task.language)).collect();
+    accepted.dedup();
     accepted.push(say(task, "the project's checks pass", "프로젝트의 검사가 통과한다"));
     let text = format!(
         "# {title}\n\nRequest {id}, planned by the rehearsal agent.\n\n## Acceptance criteria\n\n{criteria}\n- the project's checks pass\n\n## Changes\n\n{criteria}\n",

@@ -6,8 +6,10 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use teams::agents::codex::CodexSettings;
+use teams::git::create;
 use tokio::process::Command;
 
+use crate::support::house::button;
 use crate::support::model_server::{ModelServer, Request};
 use crate::support::whole::{Whole, field, is_by, words};
 
@@ -251,4 +253,92 @@ async fn a_request_becomes_a_commit_through_the_real_cli() {
     let secrets = SECRETS.iter().map(|(_, value)| (*value).to_owned());
     let all: Vec<String> = tokens.chain(secrets).collect();
     judge(&requests, &all);
+}
+
+/// A row of QA's about a criterion.
+fn row(criterion: &str) -> Value {
+    json!({"criterion": criterion, "source": "plan", "evidence": "the check `tests` passed", "result": "pass"})
+}
+
+/// The same model with a planner that promises too much at first, and then names what it will touch wrongly.
+fn model_with_plans(body: &Value, index: usize) -> Value {
+    let is_first = !body["input"].to_string().contains("What was found in the plan");
+    let criteria = if is_first {
+        json!(["it works well"])
+    } else {
+        json!(["--shout prints capital letters", "(check: tests) the project's tests pass"])
+    };
+    let plan = json!({
+        "workflow_transition": moves("advance", "implementation", "architect_guidance"),
+        "planning_note": null, "root_cause_contract": null, "acceptance_criteria": criteria,
+        "requirements": [{"text": "--shout prints capital letters", "when": "now"},
+            {"text": "--whisper", "when": "later"}],
+        "allowed_paths": ["docs/**"], "excluded_paths": null, "questions": null,
+        "todo_brief": "--shout prints capital letters", "backlog_items": [], "required_inputs": [],
+        "suggested_next_step": null,
+    });
+    let mut play = match step(body).as_str() {
+        "the plan" | "settle the plan" => answer("greet.sh learns --shout.", plan),
+        "decide whether it is what was asked for" => answer(
+            "It prints capital letters.",
+            json!({"workflow_transition": moves("advance", "closeout", "closeout"), "qa_validation": {
+                "methodology": "evidence_matrix", "decision": "pass",
+                "evidence_matrix": [row("C-1"), row("C-2")],
+                "passed_checks": ["tests"], "findings": [], "residual_risks": [], "not_checked": []}}),
+        ),
+        _ => model(body, index),
+    };
+    play["usage"] = json!({"in": IN, "cached": 0, "out": OUT});
+    play
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_mended_approved_and_held_against_through_the_real_cli() {
+    let Some(binary) = codex() else { return };
+    let server = ModelServer::choosing(Box::new(model_with_plans)).await;
+    let agents = format!(
+        "  default: codex\n  codex: {{binary: {}, model_url: {}, sandbox: {}}}\ngates: {{plan: ask, scope: ask}}",
+        json!(binary),
+        json!(server.url),
+        if can_confine().await { "auto" } else { "\"off\"" },
+    );
+    let mut team = Whole::start(&agents, &[]).await;
+    team.ask("let the greeting shout where --shout is given").await;
+
+    // What nobody can see went back to the planner; what it made of that waits for a person.
+    let asks = |text: &'static str| {
+        move |said: &Value| words(said).contains(text) && button(said, "Approve").is_some()
+    };
+    let card = team.until(asks("May this plan be built?")).await;
+    for part in ["capital letters", "the project's tests pass", "docs/**", "--whisper"] {
+        assert!(words(&card).contains(part), "{part}: {}", words(&card));
+    }
+    let built = |request: &Request| step(&request.body) == "build it";
+    assert!(!server.requests().iter().any(built), "nothing is built before");
+    press(&team, &card).await;
+
+    // The change touches what the plan does not name: a person sees which file.
+    let card = team.until(asks("May this go to the branch?")).await;
+    assert!(words(&card).contains("greet.sh"), "{}", words(&card));
+    assert_eq!(create::first_parents(&team.project(), "main").unwrap().len(), 1);
+    press(&team, &card).await;
+
+    let last = team.until(|said| words(said).contains("**Done.**")).await;
+    assert!(words(&last).contains("--whisper"), "what is left for later is said: {last}");
+    assert!(button(&last, "Request changes").is_some(), "{last}");
+    team.stop().await;
+    let request = &team.requests()[0];
+    assert_eq!(request["planned"]["version"]["number"], 2, "{}", request["planned"]);
+    let told = server.requests();
+    let steps: Vec<String> = told.iter().map(|request| step(&request.body)).collect();
+    let plans = steps.iter().filter(|it| matches!(it.as_str(), "the plan" | "settle the plan"));
+    assert_eq!(plans.count(), 2, "{steps:?}");
+}
+
+/// Somebody with the right approves at a card.
+async fn press(team: &Whole, card: &Value) {
+    let body = json!({
+        "channel": card["channel_id"], "message": card["id"], "custom_id": button(card, "Approve"),
+    });
+    team.owner.ok("POST", "/_local/click", body).await;
 }

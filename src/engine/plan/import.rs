@@ -124,14 +124,15 @@ fn only_estimate_differs(old: Option<&Plan>, item: &PlanItem) -> bool {
 }
 
 /// The open items of the backlog that stand for items of plans, and whether each is under way. What changed while it was
-/// under way has two: the one at work, and the one that waits.
+/// under way has two: the one at work, and the one that waits; what was split has its pieces.
 struct OpenItems(Vec<(PlanRef, BacklogItem, bool)>);
 
 impl OpenItems {
     fn of(turn: &Turn<'_>) -> OpenItems {
         let items = turn.items().into_values();
         let of_plans = items.filter_map(|item| {
-            Some((item.plan.clone()?, item.clone(), sprint::is_held(turn, item)))
+            let of = item.plan.as_ref().or(item.piece_of.as_ref())?;
+            Some((of.clone(), item.clone(), sprint::is_held(turn, item)))
         });
         OpenItems(of_plans.collect())
     }
@@ -166,7 +167,7 @@ fn queue(
     for (how, item) in differences {
         let all = open.of_plan(id, &item.id).filter(|(_, held)| !held);
         let mut all: Vec<BacklogItem> = all.map(|(it, _)| it.clone()).collect();
-        let is_split = all.len() > 1;
+        let is_split = all.iter().any(|it| it.piece_of.is_some());
         if is_split && *how == Difference::Changed && only_estimate_differs(old, item) {
             // The pieces of a split have estimates of their own.
             continue;
@@ -180,6 +181,8 @@ fn queue(
                     &piece.backlog_id,
                     std::slice::from_ref(&first.backlog_id),
                 );
+                // Nothing is to wait for it any more.
+                open.0.retain(|(_, item, _)| item.backlog_id != piece.backlog_id);
                 drop_item(turn, piece, format!("version {version} of the plan {id} says it anew"));
             }
         }

@@ -291,7 +291,10 @@ pub(in crate::engine) fn merge(
             let sprint = turn.request(request_id).and_then(|request| request.sprint_id.clone());
             (Some(request_id.clone()), sprint)
         }
-        Actor::Person { .. } | Actor::Deleter | Actor::Operator => (None, None),
+        // People plan an item for the sprint under way.
+        Actor::Person { .. } | Actor::Deleter | Actor::Operator => {
+            (None, turn.scheduler().active_sprint_id.clone())
+        }
     };
     match queue::merge(turn, payload, source, request.as_ref(), sprint.as_ref()) {
         Ok(merged) => {

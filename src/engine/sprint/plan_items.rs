@@ -104,7 +104,7 @@ pub(in crate::engine) fn replace_with_items(
         turn.edit_item(one, |item| {
             item.milestone_title.clone_from(&old.milestone_title);
             // A newer version of the plan that it is of changes or drops all of them.
-            item.plan.clone_from(&old.plan);
+            item.piece_of = old.plan.clone().or_else(|| old.piece_of.clone());
             item.planned_in_sprint_id = is_at_work.then(|| sprint.clone());
             if item.priority_rank == 0 {
                 item.priority_rank = old.priority_rank;

@@ -24,9 +24,9 @@ pub(super) fn merge(
 ) -> Result<MergeResult, MergeError> {
     let (known, settled) = (turn.items(), turn.settled_items());
     let sprint = sprint.and_then(|id| turn.sprint(id));
-    let mut under_way = under_way(turn);
+    let mut fixed = under_way(turn);
     if source != BacklogSource::User {
-        under_way.extend(approved(turn));
+        fixed.extend(approved(turn));
     }
     let context = MergeContext {
         source,
@@ -34,7 +34,7 @@ pub(super) fn merge(
         sprint,
         now: turn.now,
         zone: turn.zone(),
-        under_way: &under_way,
+        fixed: &fixed,
     };
     let mut ids = turn.ids.clone();
     let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
@@ -51,7 +51,7 @@ pub(super) fn merge(
     }
     for item in &merged.items {
         let mut item = kept(turn, source, item.clone());
-        if source != BacklogSource::User && is_approved_plan(turn, &item) {
+        if source != BacklogSource::User && is_of_approved_plan(turn, &item) {
             // It joins the plan that a person has approved when a person says so.
             let old = turn.item(&item.backlog_id);
             item.planned_in_sprint_id = old.and_then(|old| old.planned_in_sprint_id.clone());
@@ -509,12 +509,12 @@ fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
 
 /// The items of the sprint whose plan a person has approved.
 fn approved(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
-    let items = turn.items().into_values().filter(|item| is_approved_plan(turn, item));
+    let items = turn.items().into_values().filter(|item| is_of_approved_plan(turn, item));
     items.map(|item| item.backlog_id.clone()).collect()
 }
 
 /// Whether an item is, as it says, of the sprint whose plan a person has approved.
-fn is_approved_plan(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+fn is_of_approved_plan(turn: &Turn<'_>, item: &BacklogItem) -> bool {
     turn.active_sprint().filter(|sprint| sprint.planning.is_approved).is_some_and(|sprint| {
         let its = [&item.planned_in_sprint_id, &item.selected_in_sprint_id];
         its.iter().any(|id| id.as_ref() == Some(&sprint.sprint_id))

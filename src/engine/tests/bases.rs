@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::world::{Todo, World, evidence, good, policy, press};
+use super::world::{Todo, World, evidence, good, policy, press, verdict};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::evidence::{BaseStanding, BaseVerdict, CheckVerdict, Evidence};
 use crate::domain::gate::{GateKind, Stance};
@@ -10,7 +10,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{GateTable, Policy};
 use crate::domain::request::RequestStatus;
-use crate::domain::result::RoleResult;
+use crate::domain::result::{EvidenceResult, QaDecision, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::test_report::{Comparison, TestNames};
@@ -111,18 +111,23 @@ fn nobody_looks_at_a_base_where_that_is_off_or_there_are_no_checks() {
     }
 }
 
-/// A request whose plan has these criteria, whose developer changes nothing, on a base where the check `unit` passes.
-fn without_a_change(criteria: &[&str]) -> (World, RequestId) {
+/// A request whose plan has these criteria, whose developer changes nothing, on a base where the check `tests` passes;
+/// QA is content, or not.
+fn without_a_change(criteria: &[&str], is_content: bool) -> (World, RequestId) {
     let mut world = World::new(with(Stance::Ask));
     let id = world.message("do it");
     while let Some(todo) = world.todo().first().cloned() {
-        if let Todo::Run(run) = &todo
-            && world.state.envelopes[run].target_role == Role::Planner
-        {
-            let step = world.state.envelopes[run].step;
-            let mut said = RoleResult::clone(&good(Role::Planner, step));
-            let written = criteria.iter().map(|it| (*it).to_owned()).collect();
-            said.proposals.acceptance_criteria = Some(written);
+        if let Todo::Run(run) = &todo {
+            let (role, step) =
+                (world.state.envelopes[run].target_role, world.state.envelopes[run].step);
+            let mut said = RoleResult::clone(&good(role, step));
+            if role == Role::Planner {
+                let written = criteria.iter().map(|it| (*it).to_owned()).collect();
+                said.proposals.acceptance_criteria = Some(written);
+            } else if role == Role::Qa && !is_content {
+                let row = [("C-1", EvidenceResult::Fail)];
+                said.proposals.qa_validation = Some(verdict(QaDecision::Fail, &row));
+            }
             world.run(run, RunOutcome::Result(Arc::new(said)));
             continue;
         }
@@ -132,7 +137,7 @@ fn without_a_change(criteria: &[&str]) -> (World, RequestId) {
         };
         let kind = &world.state.effects[effect].kind;
         if matches!(kind, EffectKind::Base { .. }) {
-            let passed = vec!["unit".to_owned()];
+            let passed = vec!["tests".to_owned()];
             let (commit, verdict) = ("b0".to_owned(), BaseVerdict::Green);
             let base = BaseStanding { commit, verdict, passed, ..BaseStanding::default() };
             world.effect(effect, EffectOutcome::BaseProven(base));
@@ -146,19 +151,27 @@ fn without_a_change(criteria: &[&str]) -> (World, RequestId) {
 }
 
 #[test]
-fn nothing_has_to_change_where_the_check_of_every_criterion_passes_at_the_base() {
-    let (world, id) = without_a_change(&["(check: unit) it adds", "(check: unit) and subtracts"]);
+fn nothing_has_to_change_where_the_check_of_every_criterion_passes_at_the_base_and_qa_agrees() {
+    let bound = "(check: tests) it adds";
+    let (world, id) = without_a_change(&[bound], true);
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Completed, "{request:#?}");
     assert!(request.outcome.commit_sha.is_none() && world.landed() == 0);
-    assert!(world.said.contains(&"final.unchanged".to_owned()));
+    assert!(world.said.contains(&"final.already_there".to_owned()));
+    // The base was proven and judged as a change would have been.
+    assert_eq!(request.work.evidence.as_ref().map(|it| it.commit.as_str()), Some("b0"));
+    assert!(request.route.visited_roles.contains(&Role::Qa));
     assert_eq!(request.work.spent.rejected, 0);
-    // What QA judges, or a check that is not configured, proves nothing.
-    for second in ["it is readable", "(check: lint) it is tidy"] {
-        let others = ["(check: unit) it adds", second];
-        let (world, id) = without_a_change(&others);
+    // What QA judges, or a check that is not configured, proves nothing; and what QA sends back has to change.
+    for (criteria, is_content) in [
+        (&[bound, "it is readable"][..], true),
+        (&[bound, "(check: lint) it is tidy"], true),
+        (&[bound], false),
+    ] {
+        let (world, id) = without_a_change(criteria, is_content);
         let request = world.request(&id);
         let code = request.blocked.as_ref().map(|it| it.code.word());
-        assert_eq!(code, Some("no_change"), "{others:?}: {request:#?}");
+        assert_eq!(code, Some("no_change"), "{criteria:?}: {request:#?}");
+        assert_eq!(request.route.visited_roles.contains(&Role::Qa), !is_content);
     }
 }

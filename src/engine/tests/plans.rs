@@ -206,6 +206,8 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
         backlog_id: backlog_id.clone(),
         title: "the other half".to_owned(),
         depends_on: vec![first.backlog_id.clone()],
+        piece_of: first.plan.clone(),
+        plan: None,
         ..first.clone()
     };
     world.state.apply(&Change::save(half));

@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 
 use super::values::as_value;
 use super::{Keep, Paper, is_korean, nothing};
+use crate::assets::catalog::Catalog;
 use crate::assets::{self, AssetError, Values};
 use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::language::Language;
+use crate::domain::plan_review::PlanFinding;
 use crate::domain::request::Request;
 
 /// The plan in the request's folder of the shared workspace; none where nothing was planned.
@@ -38,7 +40,7 @@ pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetE
         "earlier": plan.earlier,
         "paths": plan.allowed_paths,
         "kept": plan.excluded_paths,
-        "findings": review.findings,
+        "findings": in_words(&review.findings, language),
         "accepted": review.accepted,
     }));
     let name = "documents/request/plan.md";
@@ -49,6 +51,25 @@ pub fn request_plan(request: &Request, zone: Tz) -> Result<Option<Paper>, AssetE
         text: assets::render_document(name, &assets::scaffold_text(name)?, &values)?,
         keep: Keep::Part,
     }))
+}
+
+/// What was found, as it is read in a language: what rules say of it is in English elsewhere.
+fn in_words(findings: &[PlanFinding], language: Language) -> Vec<PlanFinding> {
+    let is_said = |one: &PlanFinding| language == Language::En || one.rule.is_none();
+    let mut findings = findings.to_vec();
+    if findings.iter().all(is_said) {
+        return findings;
+    }
+    let Ok(catalog) = Catalog::builtin() else { return findings };
+    for one in findings.iter_mut().filter(|one| !is_said(one)) {
+        let Some(rule) = one.rule else { continue };
+        one.text = catalog.label(&format!("plan_rule.{rule}"), language);
+        if !one.phrase.is_empty() {
+            one.text = format!("{} (“{}”)", one.text, one.phrase);
+        }
+        one.advice.clear();
+    }
+    findings
 }
 
 fn judge(criterion: &Criterion, language: Language) -> String {
@@ -65,8 +86,8 @@ fn judge(criterion: &Criterion, language: Language) -> String {
 mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
-    use crate::domain::plan::{Requirement, RequirementTime};
-    use crate::domain::plan_review::{AcceptedFindings, PlanFinding, PlanReview, PlanReviewer};
+    use crate::domain::plan::{PlanRule, Requirement, RequirementTime};
+    use crate::domain::plan_review::{AcceptedFindings, PlanReview, PlanReviewer};
     use crate::domain::request::RequestWork;
     use crate::domain::request_plan::RequestPlan;
     use crate::domain::time::Timestamp;
@@ -119,8 +140,15 @@ mod tests {
             text: "nobody sees\n## whether".to_owned(),
             advice: "name what is seen".to_owned(),
         };
+        let by_rule = PlanFinding {
+            by: PlanReviewer::Rules,
+            rule: Some(PlanRule::Unseen),
+            phrase: "works well".to_owned(),
+            text: "\"works well\" is nothing that anybody can see".to_owned(),
+            ..found.clone()
+        };
         request.work.plan_review = PlanReview {
-            findings: vec![found],
+            findings: vec![found, by_rule],
             accepted: Some(AcceptedFindings {
                 by: "Mina".to_owned(),
                 reason: "I look at it myself".to_owned(),

@@ -139,13 +139,15 @@ impl Life {
                     assert_eq!(status.signal(), Some(9), "{status}\n{}", self.trouble());
                     return Went::Killed;
                 }
-                Some(_) = async { Some(deciding.as_mut()?.wait().await) } => deciding = None,
+                Some(said) = async { Some(deciding.as_mut()?.wait().await) } => {
+                    let is_heard = said.unwrap().success();
+                    deciding = if is_heard { None } else { self.say_yes() };
+                }
                 _ = heard.recv() => {
                     while heard.try_recv().is_ok() {}
                     if self.has_ended() {
                         break;
                     }
-                    // A team that is not there yet, or no more, is told again later.
                     deciding = deciding.take().or_else(|| self.say_yes());
                 }
             }

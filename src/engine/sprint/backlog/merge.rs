@@ -35,7 +35,7 @@ pub struct MergeContext<'a> {
     pub zone: Tz,
     /// Items that somebody works on now, or that a person has approved for the sprint: they stay what they were then. What
     /// agents say of them is left out, and people are told.
-    pub under_way: &'a BTreeSet<BacklogId>,
+    pub fixed: &'a BTreeSet<BacklogId>,
 }
 
 /// What a payload comes to.
@@ -180,6 +180,39 @@ impl<'a> Work<'a> {
         set(&mut item.summary, summary);
         set(&mut item.scope, scope);
         set(&mut item.kind, kind);
+        let said = self.rest(entry, &mut item);
+        item.fingerprint = fingerprint(&item.title, &item.scope, item.kind);
+        if self.context.fixed.contains(&item.backlog_id) {
+            // In which request it came is no word about it.
+            let same = BacklogItem { origin: before.origin.clone(), ..item } == before;
+            return match self.context.source {
+                BacklogSource::User => match said {
+                    Ok(()) if same => Ok(None),
+                    Ok(()) => Err(MergeError::UnderWay { item: before.title }),
+                    Err(error) => Err(error),
+                },
+                BacklogSource::Planner
+                | BacklogSource::Sourcer
+                | BacklogSource::Discovery
+                | BacklogSource::CarryOver => {
+                    if said.is_err() || !same {
+                        self.left_out.push(before.title);
+                    }
+                    Ok(None)
+                }
+            };
+        }
+        said?;
+        if item != before {
+            item.updated_at = self.context.now;
+        }
+        let id = item.backlog_id.clone();
+        self.keep(item);
+        Ok(Some(id))
+    }
+
+    /// What an entry says of an item beside what makes it another one.
+    fn rest(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
         set(
             &mut item.source,
             entry.word("source", "user, planner, sourcer, discovery or carry_over")?,
@@ -189,7 +222,7 @@ impl<'a> Work<'a> {
             entry.text("milestone_title", MAX_TITLE)?.map(|t| one_line(&t)),
         );
         set(&mut item.priority_rank, entry.rank()?);
-        self.declared(entry, &mut item)?;
+        self.declared(entry, item)?;
         set(
             &mut item.acceptance_criteria,
             entry
@@ -197,33 +230,9 @@ impl<'a> Work<'a> {
                 .filter(|criteria| !criteria.is_empty())
                 .map(|criteria| criteria.into_iter().map(Criterion::from).collect()),
         );
-        self.origin(entry, &mut item)?;
-        self.plan(entry, &mut item)?;
-        self.status(entry, &mut item)?;
-        item.fingerprint = fingerprint(&item.title, &item.scope, item.kind);
-        if self.context.under_way.contains(&item.backlog_id) {
-            return match self.context.source {
-                BacklogSource::User if item != before => {
-                    Err(MergeError::UnderWay { item: before.title })
-                }
-                BacklogSource::User
-                | BacklogSource::Planner
-                | BacklogSource::Sourcer
-                | BacklogSource::Discovery
-                | BacklogSource::CarryOver => {
-                    if item != before {
-                        self.left_out.push(before.title);
-                    }
-                    Ok(None)
-                }
-            };
-        }
-        if item != before {
-            item.updated_at = self.context.now;
-        }
-        let id = item.backlog_id.clone();
-        self.keep(item);
-        Ok(Some(id))
+        self.origin(entry, item)?;
+        self.plan(entry, item)?;
+        self.status(entry, item)
     }
 
     /// Paths and effort, which a person or the planner declares. An empty list is no word of an agent against what is

@@ -30,7 +30,7 @@ impl Store {
             sprint: self.sprint.as_ref(),
             now: now().plus_seconds(u64::try_from(self.seed).unwrap() / 1_000_000),
             zone: chrono_tz::Asia::Seoul,
-            under_way: &BTreeSet::new(),
+            fixed: &BTreeSet::new(),
         };
         let known = self.known.iter().collect();
         let settled = self.settled.iter().map(|(id, print)| (id, print.as_str())).collect();
