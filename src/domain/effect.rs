@@ -285,7 +285,10 @@ pub enum EffectOutcome {
     /// The worktree's content is this commit.
     Committed(Candidate),
     /// The worktree equals its base.
-    NothingChanged,
+    NothingChanged {
+        /// The commit that it stands on.
+        base: String,
+    },
     /// The checks ran.
     Checked(Evidence),
     /// They did not run: a person is asked first whether the dependencies of the change may be prepared.

@@ -10,7 +10,7 @@ use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{BaseStanding, BaseVerdict};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{EventKind, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
 
 /// Looks at the base where nobody has, before `role` gets the request; whether the request waits for that.
@@ -39,21 +39,21 @@ pub(super) fn comes_first(turn: &mut Turn<'_>, id: &RequestId, role: Role, why: 
     true
 }
 
-/// The base of a request for which nothing has been built, where every criterion is bound to a check that passes there:
-/// whoever changes nothing may be right. It is proven and judged like a change.
-pub(super) fn holds_all(turn: &Turn<'_>, id: &RequestId) -> Option<String> {
-    let request = turn.request(id)?;
-    if request.work.candidate.is_some() || request.work.conflict.is_some() {
-        return None;
+/// Whether nothing may have to change for a request, of which nothing has been built or refused: every criterion is bound
+/// to a check that passed at its base. That is proven and judged like a change.
+pub(super) fn may_hold_all(turn: &Turn<'_>, request: &Request) -> bool {
+    let work = &request.work;
+    if work.candidate.is_some() || work.conflict.is_some() || work.spent.rejected > 0 {
+        return false;
     }
-    let base = request.work.base.as_ref()?;
+    let Some(base) = &work.base else { return false };
     let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
     let criteria = contract::criteria(request, item);
     let passes = |one: &Criterion| match &one.judge {
         Judge::Check(name) => base.passed.contains(name),
         Judge::Qa | Judge::Person => false,
     };
-    (!criteria.is_empty() && criteria.iter().all(passes)).then(|| base.commit.clone())
+    !criteria.is_empty() && criteria.iter().all(passes)
 }
 
 /// The base was looked at; a person who asked for something on a red one reads so.

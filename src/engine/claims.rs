@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::turn::Turn;
-use super::{parse, say};
+use super::{base, parse, say};
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Priority, Voice};
@@ -78,7 +78,10 @@ pub(super) fn hold_against(
     result: &RoleResult,
 ) {
     let Some(request) = turn.request(id) else { return };
-    for claim in unfounded(request, report, result) {
+    // Where nothing may have to change, whoever judges says so.
+    let may_be_there = base::may_hold_all(turn, request);
+    let claims = unfounded(request, report, result).into_iter();
+    for claim in claims.filter(|claim| *claim != Claim::Built || !may_be_there) {
         let (kind, name) = claim.values();
         let payload = json!({ "claim": kind, "name": name });
         turn.record(id, EventKind::ClaimContradicted, report.role.as_str(), kind, payload);

@@ -52,16 +52,17 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
     progress::proceed(turn, id, "");
 }
 
-/// The worktree equals its base. Whoever built it has built nothing; what was to be judged, proven and
-/// committed is not there, unless the base has all of it already.
-pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
-    let at_base = base::holds_all(turn, id);
+/// The worktree equals its base. Whoever built it has built nothing, and there is nothing to judge but the base itself,
+/// where that may have all of it already.
+pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId, base: &str) {
+    let may_be_there = turn.request(id).is_some_and(|request| base::may_hold_all(turn, request));
     let Some(request) = turn.edit(id) else { return };
     let title = say::title(&request.scope);
     request.work.evidence = None;
-    request.work.candidate = at_base.map(|base| Candidate::of_base(&base, &title));
-    let goes_on = request.work.candidate.is_some();
-    if !goes_on && turn.step(id).is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land) {
+    request.work.candidate = may_be_there.then(|| Candidate::of_base(base, &title));
+    if !may_be_there
+        && turn.step(id).is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land)
+    {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
     } else {
@@ -84,6 +85,8 @@ pub(super) fn beyond_conflict(turn: &mut Turn<'_>, id: &RequestId, paths: &[Stri
 /// A person says: try the commit again.
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     let step = turn.step(id);
+    let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
+    let is_its_base = candidate.is_some_and(Candidate::is_its_base);
     if let Some(request) = turn.edit(id)
         && request.work.evidence.as_ref().is_some_and(Evidence::is_inconclusive)
     {
@@ -91,6 +94,8 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     }
     match step {
         Some(step) if step.kind == StepKind::Land => begin(turn, id),
+        // Whoever judges a base has no change to commit.
+        Some(step) if step.kind.judges() && is_its_base => progress::proceed(turn, id, ""),
         Some(step) if step.needs(Prerequisite::Commit) => commit_then(turn, id, Some(step.role)),
         Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
     }

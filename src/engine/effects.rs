@@ -99,7 +99,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     }
     match outcome {
         EffectOutcome::Committed(candidate) => closeout::committed(turn, &request_id, candidate),
-        EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
+        EffectOutcome::NothingChanged { base } => {
+            closeout::nothing_changed(turn, &request_id, &base);
+        }
         EffectOutcome::Unsolved { paths } => closeout::unsolved(turn, &request_id, &paths),
         EffectOutcome::BeyondConflict { paths } => {
             closeout::beyond_conflict(turn, &request_id, &paths);
@@ -247,7 +249,7 @@ fn action_ended(
         EffectOutcome::ActionEnded { exit_code, log_tail } => (*exit_code, log_tail.clone()),
         EffectOutcome::Failed { message, .. } => (None, message.clone()),
         EffectOutcome::Committed(_)
-        | EffectOutcome::NothingChanged
+        | EffectOutcome::NothingChanged { .. }
         | EffectOutcome::Checked(_)
         | EffectOutcome::PreparationAsked(_)
         | EffectOutcome::BaseProven(_)

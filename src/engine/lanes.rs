@@ -59,6 +59,41 @@ pub(super) fn read_signals(turn: &mut Turn<'_>, id: &RequestId) -> Vec<String> {
     request.route.signals.clone()
 }
 
+/// The words of a request are others: what their signals ask for is added to the way that is still ahead of it, unless a
+/// person has named that. Who builds already is told the words, and no plan is made for them.
+pub(super) fn follow_new_signals(turn: &mut Turn<'_>, id: &RequestId) {
+    let known = turn.request(id).map(|it| it.route.signals.len()).unwrap_or_default();
+    let signals = read_signals(turn, id);
+    let choice = turn.request(id).and_then(|request| request.route.lane);
+    let Some(choice) = choice.filter(|_| signals.len() > known) else { return };
+    let routes = &turn.policy.routes;
+    let is_named = choice.source == LaneSource::Person;
+    let choice = if is_named { choice } else { with_signals(routes, &signals, choice) };
+    let choice = with_plan(turn, id, choice);
+    let Some((lifecycle, mut state)) = turn.stands(id) else { return };
+    let signals = if is_named { &[] } else { signals.as_slice() };
+    let still = routes.left_out_with(choice.lane, signals, &lifecycle);
+    // A route only grows.
+    state.route.left_out.retain(|step| still.contains(step));
+    state.route.wanted.extend(advice_of(routes, signals, &lifecycle));
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(state);
+        request.route.lane = Some(choice);
+    }
+    turn.record(id, EventKind::Routed, "runtime", choice.lane.as_str(), json!(choice));
+}
+
+/// The advice that signals ask for.
+pub(super) fn advice_of(
+    routes: &Routes,
+    signals: &[String],
+    lifecycle: &Lifecycle,
+) -> Vec<StepName> {
+    let added = routes.signals_of(signals).flat_map(|signal| &signal.add).copied();
+    let kind = |step: StepName| lifecycle.step(step).map(|step| step.kind);
+    added.filter(|step| kind(*step) == Some(StepKind::Advice)).collect()
+}
+
 /// A lane that is as long as the signals of the message ask for.
 #[must_use]
 pub fn with_signals(routes: &Routes, signals: &[String], choice: LaneChoice) -> LaneChoice {
@@ -114,13 +149,12 @@ pub(super) fn begin(
     let choice = with_plan(turn, id, LaneChoice { lane, ..choice });
     let mut state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
-    // A person who names the lane is not overruled.
-    let signals = if named.is_some() { &[] } else { signals.as_slice() };
+    // A person who names the lane is not overruled; a request for changes takes the lane that it comes of.
+    let is_named =
+        named.is_some() && !turn.request(id).is_some_and(|request| request.work.wants_changes);
+    let signals = if is_named { &[] } else { signals.as_slice() };
     let left_out = routes.left_out_with(choice.lane, signals, lifecycle);
-    let added = routes.signals_of(signals).flat_map(|signal| &signal.add);
-    let is_advice =
-        |step: &&StepName| lifecycle.step(**step).is_some_and(|it| it.kind == StepKind::Advice);
-    state.route.wanted.extend(added.filter(is_advice));
+    state.route.wanted.extend(advice_of(routes, signals, lifecycle));
     let decision = lifecycle::begin(lifecycle, state, left_out);
     if let Some(request) = turn.edit(id) {
         request.route.lane = Some(choice);

@@ -309,10 +309,20 @@ pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
     }
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
     match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
-        Some(head) => end_already_there(turn, id, &head),
+        Some(head) => match unjudged(turn, id) {
+            left if left.is_empty() => end_already_there(turn, id, &head),
+            left => ending::block(turn, id, BlockCode::RoleBlocked, &left, Vec::new()),
+        },
         None if outgrew_its_lane(turn, id) => {}
         None => commit::ready(turn, id, proof),
     }
+}
+
+/// What QA leaves to a person before it lands, in lines.
+fn unjudged(turn: &Turn<'_>, id: &RequestId) -> String {
+    let unjudged = turn.request(id).map(|request| request.work.unjudged.iter());
+    let lines = unjudged.into_iter().flatten().map(|it| it.detail.as_str());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Where a change is more than its fast lane is for, the next lane goes on with it, and the room says why; whether it

@@ -142,9 +142,7 @@ fn ask_anew(
     request.params.unread_edit = true;
     let (blocked, waits) =
         (request.status == RequestStatus::Blocked, request.work.gate_id.is_some());
-    if request.route.lane.is_some() {
-        lanes::read_signals(turn, id);
-    }
+    lanes::follow_new_signals(turn, id);
     turn.record(
         id,
         EventKind::Edited,

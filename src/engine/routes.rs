@@ -139,6 +139,10 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
         // Only who may shorten the way drops what the signals of the message added to it.
         let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
         let signals = if is_shorter { &[] } else { request.route.signals.as_slice() };
+        if is_shorter {
+            let advice = lanes::advice_of(&turn.policy.routes, &request.route.signals, &lifecycle);
+            state.route.wanted.retain(|step| !advice.contains(step));
+        }
         state.route.left_out = turn.policy.routes.left_out_with(lane, signals, &lifecycle);
         // What was sent back on the way so far is not let through by leaving out who would judge it next.
         state.route.judge_again |= request.work.candidate.is_some();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::authorize::{Act as Action, Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::turn::Turn;
-use super::{ending, handoff, intake, progress, reports, say, sprint};
+use super::{ending, handoff, intake, lanes, progress, reports, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
@@ -112,6 +112,7 @@ pub(super) fn split(
     let Some(first) = parts.next() else { return Err(Answer::Ignored("it is one piece of work")) };
     say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Retried, &granted.name(), "several requests", Value::Null);
+    lanes::read_signals(turn, id);
     if let Some(request) = turn.edit(id) {
         request.scope.clone_from(first);
         request.body.clone_from(first);
@@ -166,13 +167,16 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
     // The message itself stays with the first: what is edited in it is for that one.
     let route = ReplyRoute { message_id: None, ..of.conversation.reply_route.clone() };
     let (language, channel) = (of.conversation.language, route.channel_id);
+    // What the whole message says counts for each.
+    let mut signals = of.route.signals.clone();
+    signals.extend(turn.policy.routes.signals_in(&of.body));
     let id = intake::begin(turn, part, route, language, None);
     // In a direct message there are no rooms.
     let has_rooms = of.conversation.room.is_some() && !of.conversation.reply_route.is_dm;
     let channel = channel.filter(|_| has_rooms);
     if let Some(request) = turn.edit(&id) {
         request.artifacts.clone_from(&of.artifacts);
-        request.route.signals.clone_from(&of.route.signals);
+        request.route.signals.clone_from(&signals);
         request.params.parts = vec![part.to_owned()];
         request.params.followups.clone_from(&of.params.followups);
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);

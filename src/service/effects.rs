@@ -275,12 +275,12 @@ async fn commit(
                 zone: config.sprint.timezone.0,
                 forbidden: team.workspace_inside(),
             };
-            let tree = worktree.clone();
+            let (tree, base) = (worktree.clone(), worktree.base().to_string());
             let planned =
                 tasks::blocking(move || git::plan_commit(&tree, &parts, &rules, now())).await??;
             let Some(plan) = planned else {
                 begin(team, effect, &Value::Null).await?;
-                return Ok(EffectOutcome::NothingChanged);
+                return Ok(EffectOutcome::NothingChanged { base });
             };
             if let Some(conflict) = conflict {
                 let (project, tree) = (team.project.clone(), plan.tree);

@@ -69,6 +69,7 @@ const TAKEN_OUT: &[(&str, &str)] = &[
     (r"\b(?:REQ|TODO|TASK|ITEM)-\d+\b|\b\d{8}-[0-9a-f]{8}\b", REQUEST),
     (r"\b(?:RFC|ADR|PRD|SPEC)[- ]?\d+\b", DOCUMENT),
     (r"\b(?:AC|C|R|D|FR|NFR)-\d+\b", RECORD),
+    (r"(?i)\b[\w/-]*(?:spec|plan|prd|rfc|design|requirement)[\w/-]*\.md\b", DOCUMENT),
     // What a project tells its users is a file like any other.
     (
         r"(?i)\b(?:[\w-]+/)*(?:readme|changelog|changes|contributing|license|code_of_conduct|security|authors|install|history|news|faq|usage|guide|tutorial|quickstart|getting[-_]started)(?:\.[a-z]{2})?\.md\b",

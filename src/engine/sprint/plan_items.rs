@@ -112,7 +112,7 @@ pub(in crate::engine) fn replace_with_items(
             wait_for(item, &old.depends_on);
             item.excluded_paths.clone_from(&old.excluded_paths);
             // A person's bound holds for each of them.
-            if old.plan.is_some() || item.allowed_paths.is_empty() {
+            if item.piece_of.is_some() || item.allowed_paths.is_empty() {
                 item.allowed_paths.clone_from(&old.allowed_paths);
             }
             item.answers.clone_from(&old.answers);

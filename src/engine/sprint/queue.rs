@@ -135,8 +135,18 @@ fn keep_delivered(
 
 /// What a person's plan says of an item stays as it is, whatever an agent proposes.
 fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    if old.plan.is_none() || source == BacklogSource::User {
+    if source == BacklogSource::User || (old.plan.is_none() && old.piece_of.is_none()) {
         return item;
+    }
+    if old.plan.is_none() {
+        // Of a piece it says how far it goes, and that it is wanted.
+        let is_dropped = item.status == BacklogStatus::Dropped;
+        return BacklogItem {
+            status: if is_dropped { old.status } else { item.status },
+            dropped_reason: old.dropped_reason.clone(),
+            allowed_paths: old.allowed_paths.clone(),
+            ..item
+        };
     }
     let mut origin = item.origin.clone();
     match old.origin.texts("requirement_refs") {

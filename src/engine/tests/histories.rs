@@ -133,7 +133,9 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
         return EffectOutcome::failed("no luck");
     }
     match &kind {
-        EffectKind::Commit { .. } if dice.roll(6) == 0 => EffectOutcome::NothingChanged,
+        EffectKind::Commit { .. } if dice.roll(6) == 0 => {
+            EffectOutcome::NothingChanged { base: "b0".to_owned() }
+        }
         EffectKind::Commit { .. } if dice.roll(12) == 0 => {
             EffectOutcome::Unsolved { paths: vec!["a.py".to_owned()] }
         }

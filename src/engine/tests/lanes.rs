@@ -133,6 +133,33 @@ fn a_signal_makes_the_way_longer_takes_its_steps_along_and_asks_about_the_plan()
 }
 
 #[test]
+fn a_signal_of_words_that_were_edited_makes_the_way_ahead_longer() {
+    let mut routes = Routes::clone(Routes::built_in());
+    let signal = RouteSignal {
+        words: vec!["payment".to_owned()],
+        lane: Some(Lane::Standard),
+        add: Vec::new(),
+        plan: None,
+    };
+    routes.signals = [("money".to_owned(), signal)].into();
+    let mut world = World::new(Policy { routes: Arc::new(routes), ..policy() });
+    let id = world.message("qwertz");
+    let first = world.request(&id).conversation.reply_route.message_id.expect("a message").0;
+    let bug = said(Intent::BugFix, 90, WorkSize::Normal);
+    let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
+    let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
+    super::scenes::report(&mut world, &todo, outcome);
+    assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(Lane::Quick));
+    let words = world.words(super::world::GENERAL, first, "payment qwertz");
+    world.submit(Event::MessageEdited(words));
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!(request.route.lane.map(|it| it.lane), Some(Lane::Standard), "{request:#?}");
+    assert!(request.route.visited_roles.contains(&Role::Qa), "{request:#?}");
+}
+
+#[test]
 fn what_comes_of_a_conflict_is_judged_by_qa_on_every_route() {
     use Role::{Architect, ConflictResolver, Developer, Planner, Qa};
     for (lane, later, wanted) in [
@@ -259,7 +286,8 @@ fn a_build_that_changes_nothing_is_no_answer_on_a_short_lane_either() {
     let mut world = World::new(with_routes());
     let id = ask(&mut world, Some(Lane::Fast));
     world.finish_with(|kind| {
-        matches!(kind, EffectKind::Commit { .. }).then_some(EffectOutcome::NothingChanged)
+        matches!(kind, EffectKind::Commit { .. })
+            .then_some(EffectOutcome::NothingChanged { base: "b0".to_owned() })
     });
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Blocked, "{request:#?}");

@@ -122,7 +122,7 @@ fn a_build_that_changes_no_file_is_a_failed_attempt_and_then_a_persons_business(
     let nothing = |kind: &EffectKind| {
         matches!(kind, EffectKind::Commit { .. }).then(|| {
             commits += 1;
-            EffectOutcome::NothingChanged
+            EffectOutcome::NothingChanged { base: "b0".to_owned() }
         })
     };
     world.finish_with(nothing);
@@ -152,7 +152,7 @@ fn a_second_build_that_changes_something_goes_on_as_if_it_were_the_first() {
     let mut first = true;
     world.finish_with(|kind| {
         let nothing = matches!(kind, EffectKind::Commit { .. }) && std::mem::take(&mut first);
-        nothing.then_some(EffectOutcome::NothingChanged)
+        nothing.then_some(EffectOutcome::NothingChanged { base: "b0".to_owned() })
     });
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
     assert_eq!(world.said.iter().filter(|key| *key == "room.failed_attempt").count(), 1);

@@ -72,7 +72,12 @@ pub fn merge(
     let mut work = Work::new(known, settled, context, ids);
     let mut dependencies = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
-        dependencies.extend(work.take(entry)?.map(|id| (number, id)));
+        let taken = match work.take(entry) {
+            // Whatever is wrong with what an agent says of it, it stays as it is.
+            Err(_) if work.is_fixed_for_agents(entry) => None,
+            taken => taken?,
+        };
+        dependencies.extend(taken.map(|id| (number, id)));
     }
     for (number, id) in dependencies {
         if let Some(entry) = entries.get(number) {
@@ -111,6 +116,17 @@ impl<'a> Work<'a> {
         let (items, order, left_out) = (BTreeMap::new(), Vec::new(), Vec::new());
         let prints = OnceCell::new();
         Self { known, settled, prints, context, ids, items, order, left_out, titles }
+    }
+
+    /// Whether an agent names an item that it cannot change; it is noted as left out.
+    fn is_fixed_for_agents(&mut self, entry: &Entry) -> bool {
+        let named = entry.fields.get("backlog_id").and_then(Value::as_str);
+        let id = named.and_then(|id| BacklogId::parse(id).ok());
+        let fixed = id.filter(|id| self.context.fixed.contains(id));
+        let item = fixed.and_then(|id| self.known.get(&id).copied());
+        let item = item.filter(|_| self.context.source != BacklogSource::User);
+        self.left_out.extend(item.map(|item| item.title.clone()));
+        item.is_some()
     }
 
     fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
@@ -184,7 +200,10 @@ impl<'a> Work<'a> {
         item.fingerprint = fingerprint(&item.title, &item.scope, item.kind);
         if self.context.fixed.contains(&item.backlog_id) {
             // In which request it came is no word about it.
-            let same = BacklogItem { origin: before.origin.clone(), ..item } == before;
+            if !before.origin.has("request_id") {
+                item.origin.remove("request_id");
+            }
+            let same = item == before;
             return match self.context.source {
                 BacklogSource::User => match said {
                     Ok(()) if same => Ok(None),
@@ -296,7 +315,10 @@ impl<'a> Work<'a> {
         if let Some(of) = recurrence_of {
             item.origin.set("recurrence_of", of.as_str());
         }
-        if let Some(sprint) = self.context.sprint {
+        // What people add is of the sprint where they say so.
+        if let Some(sprint) =
+            self.context.sprint.filter(|_| self.context.source != BacklogSource::User)
+        {
             item.added_during_active_sprint = sprint.phase == Phase::Ongoing;
             if sprint.phase == Phase::Initial {
                 item.origin.set("sprint_id", sprint.sprint_id.as_str());
@@ -375,7 +397,8 @@ impl<'a> Work<'a> {
                 item.clear_blockers();
             }
             // A planner that plans an item for the sprint may call it selected; the todo makes it so.
-            Some(BacklogStatus::Selected) if self.context.sprint.is_some() => {}
+            Some(BacklogStatus::Selected)
+                if self.context.sprint.is_some() && self.context.source != BacklogSource::User => {}
             Some(
                 said @ (BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver),
             ) if said != item.status => {
