@@ -7,7 +7,7 @@ use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::routes::{BUILT_IN_ROUTES, Lane, Routes};
-use crate::engine::{choose_lane, intent, with_signals};
+use crate::engine::{advice_of, choose_lane, intent, with_signals};
 use crate::platform::files;
 use crate::workspace;
 
@@ -105,8 +105,7 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
         say(format_args!("Signals of routes.yaml: {}{plan}.", signals.join(", ")));
     }
     say(format_args!("Lane: {lane}. {}", word(format!("lane_about.{lane}"))));
-    let added: Vec<StepName> =
-        routes.signals_of(&signals).flat_map(|signal| signal.add.clone()).collect();
+    let wanted = advice_of(&routes, &signals, &lifecycle);
     let left_out = routes.left_out_with(lane, &signals, &lifecycle);
     if lane == Lane::Answer {
         say("The orchestrator answers; nothing is built.");
@@ -117,7 +116,7 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
             kind == Some(crate::domain::lifecycle::StepKind::Advice)
         };
         let taken =
-            taken.filter(|name| added.contains(name) || !left_out.contains(name) && !advice(name));
+            taken.filter(|name| wanted.contains(name) || !left_out.contains(name) && !advice(name));
         let names: Vec<String> = taken.map(|name| word(format!("step.{name}"))).collect();
         say(format_args!("Steps: {}", names.join(" → ")));
     }

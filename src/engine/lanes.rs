@@ -84,11 +84,8 @@ pub(super) fn follow_new_signals(turn: &mut Turn<'_>, id: &RequestId) {
 }
 
 /// The advice that signals ask for.
-pub(super) fn advice_of(
-    routes: &Routes,
-    signals: &[String],
-    lifecycle: &Lifecycle,
-) -> Vec<StepName> {
+#[must_use]
+pub fn advice_of(routes: &Routes, signals: &[String], lifecycle: &Lifecycle) -> Vec<StepName> {
     let added = routes.signals_of(signals).flat_map(|signal| &signal.add).copied();
     let kind = |step: StepName| lifecycle.step(step).map(|step| step.kind);
     added.filter(|step| kind(*step) == Some(StepKind::Advice)).collect()
