@@ -127,6 +127,9 @@ struct Budget {
     /// How long a window was at most, in milliseconds.
     length_ms: u64,
     window: Window,
+    /// Calls of this window whose answers said nothing or did not come: an answer that was written before
+    /// they were counted does not know of them.
+    unheard: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -166,9 +169,11 @@ impl Budget {
         if let Window::Open { remaining, resets_at } = &mut self.window {
             if now < *resets_at {
                 *remaining = remaining.saturating_sub(1);
+                self.unheard += 1;
             } else if let Some(limit) = self.limit {
                 *remaining = limit.saturating_sub(1);
                 *resets_at = now + self.length_ms;
+                self.unheard = 1;
             }
         }
     }
@@ -332,8 +337,10 @@ impl Governor {
                 if let Window::Open { remaining: less, resets_at: then } = budget.window
                     && now < then
                 {
-                    remaining = remaining.min(less);
+                    remaining = remaining.saturating_sub(budget.unheard).min(less);
                     resets_at = resets_at.max(then);
+                } else {
+                    budget.unheard = 0;
                 }
                 budget.window = Window::Open { remaining, resets_at };
             }

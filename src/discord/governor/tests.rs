@@ -156,6 +156,31 @@ fn what_nobody_answers_may_have_been_counted() {
 }
 
 #[test]
+fn an_answer_that_was_written_before_a_call_was_counted_gives_nothing_back() {
+    let mut governor = fresh();
+    let route = Route::of("PUT", "/channels/7/messages/1/reactions/x/@me");
+    let first = governor.admit(&route, 0).unwrap();
+    governor.learn(&route, &headers(4, 3, 1_000), true, 0);
+    governor.answered(&first);
+    let heard = governor.admit(&route, 10).unwrap();
+    let broken = governor.admit(&route, 10).unwrap();
+    governor.unheard(&broken, 20);
+    governor.answered(&broken);
+    governor.learn(&route, &headers(4, 2, 980), true, 20);
+    governor.answered(&heard);
+    let last = governor.admit(&route, 30).unwrap();
+    assert!(governor.admit(&route, 30).is_err(), "the broken one has taken the place");
+    governor.answered(&last);
+    // The window after it is whole.
+    let next = governor.admit(&route, 1_000).unwrap();
+    governor.learn(&route, &headers(4, 3, 1_000), true, 1_000);
+    governor.answered(&next);
+    for _ in 0..3 {
+        assert!(governor.admit(&route, 1_000).is_ok());
+    }
+}
+
+#[test]
 fn a_channel_takes_a_burst_and_then_one_message_a_second() {
     let mut governor = fresh();
     let mut say = |channel: u64, now| -> Result<(), u64> {
