@@ -19,14 +19,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::filter::Filters;
 use super::stat_index::{Entry, Stat, StatIndex};
+use super::submodules::{self, Submodule, Submodules};
+use super::tracked::{MODE_GITLINK, Tracked, as_path, below, holds, read_tree};
 use super::{GitError, Result, tree_diff};
 use crate::platform::files;
 
-const MODE_GITLINK: u32 = 0o160_000;
 const ATTRIBUTES: &str = ".gitattributes";
-
-/// Paths of a tree with what stands there.
-type Tracked = BTreeMap<Vec<u8>, (Oid, u32)>;
 
 /// The repository with `dir` as its working files and an index of its own.
 pub(super) fn view(repository: Repository, dir: &Path) -> Result<Repository> {
@@ -55,26 +53,36 @@ pub(super) fn look(
 ) -> Result<Index> {
     let mut index = view.index()?;
     let tracked = read_tree(&mut index, base)?;
+    let submodules = Submodules::of(view, &tracked)?;
     let old = StatIndex::read(seen);
     let before = moment(seen)?;
-    let mut walk =
-        Walk { view, tracked: &tracked, files: BTreeMap::new(), attributes: attributes(&tracked) };
+    let mut walk = Walk {
+        view,
+        tracked: &tracked,
+        submodules: &submodules,
+        files: BTreeMap::new(),
+        attributes: attributes(&tracked),
+    };
     if let Some(root) = view.workdir() {
         walk.folder(root, Path::new(""))?;
     }
-    let Walk { files: found, attributes, .. } = walk;
-    let rests_on = rests_on(view, filters, base, &attributes)?;
+    let Walk { files, attributes, .. } = walk;
+    let (inside, found): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        files.into_iter().partition(|(path, _)| submodules.around(path).is_some());
+    let rests_on = rests_on(view, filters, base, &attributes, &submodules)?;
     let is_valid = old.rests_on == rests_on;
+    let known = |path: &Vec<u8>, meta: &Metadata| {
+        let known = old.entries.get(path);
+        known.filter(|it| is_valid && it.stat.is_still(&Stat::of(meta)))
+    };
+    refuse_inside(view, &submodules, &inside, known)?;
     let gone = tracked
         .iter()
         .filter(|(path, (_, mode))| *mode != MODE_GITLINK && !found.contains_key(*path));
     for (path, _) in gone {
         index.remove_path(as_path(path))?;
     }
-    let is_known = |path: &Vec<u8>, meta: &Metadata| {
-        is_valid && old.entries.get(path).is_some_and(|it| it.stat.is_still(&Stat::of(meta)))
-    };
-    let unknown = found.iter().filter(|(path, meta)| meta.is_file() && !is_known(path, meta));
+    let unknown = found.iter().filter(|(path, meta)| meta.is_file() && known(path, meta).is_none());
     let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
     let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
         // Git knows a file again by whole seconds: told nothing of these, it reads each.
@@ -83,11 +91,17 @@ pub(super) fn look(
     };
     let objects = view.odb()?;
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
+    let stat = |meta: &Metadata| {
+        if is_before(meta, before) { Stat::of(meta) } else { Stat::default() }
+    };
+    for (path, meta) in inside {
+        if let Some((id, mode)) = submodules.tracked.get(&path).copied() {
+            new.entries.insert(path, Entry { id, mode, stat: stat(&meta) });
+        }
+    }
     for (path, meta) in found {
-        let stat = Stat::of(&meta);
-        let known = old.entries.get(&path).filter(|it| is_valid && it.stat.is_still(&stat));
         let in_base = |it: &&Entry| tracked.get(&path) == Some(&(it.id, it.mode));
-        let (id, mode) = match known {
+        let (id, mode) = match known(&path, &meta) {
             Some(it) if in_base(&it) => (it.id, it.mode),
             // Nothing may hold on to the object but this index.
             Some(it) if objects.exists(it.id) => {
@@ -105,8 +119,7 @@ pub(super) fn look(
                 added.map(|it| (it.id, it.mode)).ok_or_else(|| git2::Error::from_str("no entry"))?
             }
         };
-        let stat = if is_before(&meta, before) { stat } else { Stat::default() };
-        new.entries.insert(path, Entry { id, mode, stat });
+        new.entries.insert(path, Entry { id, mode, stat: stat(&meta) });
     }
     if new.rests_on != old.rests_on || new.entries != old.entries {
         new.write(seen)?;
@@ -114,11 +127,57 @@ pub(super) fn look(
     Ok(index)
 }
 
-/// Makes the view's index that of a tree, for line endings as well, and tells what the tree holds.
-fn read_tree(index: &mut Index, tree: &Tree<'_>) -> Result<Tracked> {
-    index.clear()?;
-    index.read_tree(tree)?;
-    Ok(index.iter().map(|entry| (entry.path, (entry.id, entry.mode))).collect())
+/// Refuses files in submodules that are not those of their commits. One without any files is one that was not
+/// there when its folder was made. `known` tells of a file that was not touched since the last look.
+///
+/// # Errors
+/// [`GitError::InsideSubmodule`].
+fn refuse_inside<'k>(
+    view: &Repository,
+    submodules: &Submodules,
+    inside: &BTreeMap<Vec<u8>, Metadata>,
+    known: impl Fn(&Vec<u8>, &Metadata) -> Option<&'k Entry>,
+) -> Result<()> {
+    for submodule in submodules.iter() {
+        let is_here = |path: &[u8]| {
+            submodules.around(path).is_some_and(|around| around.path == submodule.path)
+        };
+        let here: Vec<_> = inside.iter().filter(|(path, _)| is_here(path)).collect();
+        let refusal = |file: &[u8]| GitError::InsideSubmodule {
+            path: as_path(&submodule.path).to_owned(),
+            file: as_path(file).to_owned(),
+        };
+        let is_missing = |(path, (_, mode)): &(&Vec<u8>, &(Oid, u32))| {
+            *mode != MODE_GITLINK && is_here(path) && !inside.contains_key(*path)
+        };
+        let missing = below(&submodules.tracked, &submodule.path).find(is_missing);
+        match (here.is_empty(), missing) {
+            (true, _) => continue,
+            (false, Some((path, _))) => return Err(refusal(path)),
+            (false, None) => {}
+        }
+        let unknown = here.iter().filter(|(path, meta)| known(path, meta).is_none());
+        let unknown: Vec<&[u8]> = unknown.filter_map(|(path, _)| submodule.within(path)).collect();
+        let read = match view.workdir().filter(|_| !unknown.is_empty()) {
+            Some(root) => submodules::ids(&inner(submodule, root)?, submodule.tree, &unknown)?,
+            None => BTreeMap::new(),
+        };
+        for (path, meta) in here {
+            let is = match known(path, meta) {
+                Some(it) => Some((it.id, it.mode)),
+                None => submodule.within(path).and_then(|path| read.get(path).copied()),
+            };
+            if is.is_none() || submodules.tracked.get(path).copied() != is {
+                return Err(refusal(path));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A view of a submodule in the folder of a project's files.
+fn inner(submodule: &Submodule, root: &Path) -> Result<Repository> {
+    view(submodule.repository()?, &submodule.dir(root))
 }
 
 /// What the clock of the file system that holds `seen` says.
@@ -132,16 +191,6 @@ fn moment(seen: &Path) -> Result<(i64, i64)> {
 /// Whether a file was touched last before a moment, so that whatever happens to it later shows.
 fn is_before(meta: &Metadata, moment: (i64, i64)) -> bool {
     (meta.ctime(), meta.ctime_nsec()) < moment
-}
-
-fn as_path(path: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(path))
-}
-
-/// Whether a tree has something below a path.
-fn holds(tracked: &Tracked, path: &[u8]) -> bool {
-    let inside = [path, b"/"].concat();
-    tracked.range(inside.clone()..).next().is_some_and(|(found, _)| found.starts_with(&inside))
 }
 
 fn is_attributes(path: &[u8]) -> bool {
@@ -160,6 +209,7 @@ fn rests_on(
     filters: &Filters,
     base: &Tree<'_>,
     attributes: &BTreeMap<Vec<u8>, Oid>,
+    submodules: &Submodules,
 ) -> Result<[u8; 32]> {
     let mut digest = Sha256::new();
     let mut add = |name: &[u8], value: &[u8]| {
@@ -195,6 +245,9 @@ fn rests_on(
     for setting in filters.settings(view)? {
         add(b"filter", setting.as_bytes());
     }
+    for submodule in submodules.iter() {
+        add(&submodule.path, &submodule.settings());
+    }
     let boot = files::read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
     add(b"boot", &boot);
     Ok(digest.finalize().into())
@@ -222,6 +275,7 @@ fn plain_entry(path: Vec<u8>, id: Oid, mode: u32) -> IndexEntry {
 struct Walk<'a> {
     view: &'a Repository,
     tracked: &'a Tracked,
+    submodules: &'a Submodules,
     files: BTreeMap<Vec<u8>, Metadata>,
     attributes: BTreeMap<Vec<u8>, Oid>,
 }
@@ -246,17 +300,25 @@ impl Walk<'_> {
                 Err(error) => return Err(error.into()),
             };
             let bytes = path.as_os_str().as_bytes().to_vec();
-            let tracked = self.tracked.get(&bytes);
+            let inside = &self.submodules.tracked;
+            let is_inside = self.submodules.around(&bytes).is_some();
+            let tracked = if is_inside { inside.get(&bytes) } else { self.tracked.get(&bytes) };
             if tracked.is_some_and(|(_, mode)| *mode == MODE_GITLINK) {
-                if !meta.is_dir() || !files::list(&full)?.is_empty() {
-                    return Err(GitError::InsideSubmodule { path });
+                if meta.is_dir() && self.submodules.iter().any(|it| it.path == bytes) {
+                    self.folder(&full, &path)?;
+                } else if !meta.is_dir() {
+                    return Err(GitError::InsideSubmodule { file: path.clone(), path });
+                } else if let Some(file) = files::list(&full)?.first().and_then(|it| it.file_name())
+                {
+                    return Err(GitError::InsideSubmodule { file: path.join(file), path });
                 }
             } else if meta.is_dir() {
-                if holds(self.tracked, &bytes) || !self.view.is_path_ignored(&path)? {
+                let is_needed = holds(if is_inside { inside } else { self.tracked }, &bytes);
+                if is_needed || !self.view.is_path_ignored(&path)? {
                     self.folder(&full, &path)?;
                 }
             } else if meta.is_file() || meta.is_symlink() {
-                if name == ATTRIBUTES {
+                if name == ATTRIBUTES && !is_inside {
                     let id = if meta.is_file() {
                         Oid::hash_object(git2::ObjectType::Blob, &files::read(&full)?)?
                     } else {
@@ -310,9 +372,11 @@ pub(super) fn bring(
     seen: &Path,
 ) -> Result<()> {
     let target = &view.find_tree(target.id())?;
-    let wanted = read_tree(&mut view.index()?, target)?;
+    let mut wanted = read_tree(&mut view.index()?, target)?;
+    let submodules = Submodules::of(view, &wanted)?;
     let mut old = StatIndex::read(seen);
-    let rests_on = rests_on(view, filters, target, &attributes(&wanted))?;
+    let rests_on = rests_on(view, filters, target, &attributes(&wanted), &submodules)?;
+    wanted.extend(submodules.tracked.clone());
     if old.rests_on != rests_on {
         old.entries.clear();
     }
@@ -321,16 +385,20 @@ pub(super) fn bring(
     let mut kept = BTreeSet::new();
     open_up(dir, &files::symlink_metadata(dir)?)?;
     clear(dir, Path::new(""), &wanted, &old, &mut kept)?;
-    let is_file = |entry: &(&Vec<u8>, &(Oid, u32))| entry.1.1 != MODE_GITLINK;
-    let write: Vec<&Path> = wanted
-        .iter()
-        .filter(is_file)
-        .filter(|(path, _)| !kept.contains(*path))
-        .map(|(path, _)| as_path(path))
-        .collect();
     if kept.is_empty() {
         write_all(view, filters, target, dir)?;
     } else {
+        let is_file = |entry: &(&Vec<u8>, &(Oid, u32))| entry.1.1 != MODE_GITLINK;
+        let left = wanted.iter().filter(is_file).filter(|(path, _)| !kept.contains(*path));
+        let mut write: Vec<&[u8]> = left.map(|(path, _)| &path[..]).collect();
+        for submodule in submodules.iter().collect::<Vec<_>>().into_iter().rev() {
+            let (inside, others): (Vec<&[u8]>, Vec<&[u8]>) =
+                write.into_iter().partition(|path| submodule.within(path).is_some());
+            let inside = inside.iter().filter_map(|path| submodule.within(path));
+            write_inside(submodule, dir, &inside.map(as_path).collect::<Vec<_>>())?;
+            write = others;
+        }
+        let write: Vec<&Path> = write.into_iter().map(as_path).collect();
         write_some(view, filters, target, dir, &write)?;
     }
     let now = moment(seen)?;
@@ -390,7 +458,7 @@ pub(super) fn index_for_git(tree: &Tree<'_>, seen: &Path) -> Result<Vec<u8>> {
     Ok(StatIndex::read(seen).for_git(files))
 }
 
-/// Writes all of a tree into an empty folder.
+/// Writes all of a tree into an empty folder, and its submodules.
 pub(super) fn write_all(
     view: &Repository,
     filters: &Filters,
@@ -399,7 +467,33 @@ pub(super) fn write_all(
 ) -> Result<()> {
     let all = read_tree(&mut view.index()?, tree)?;
     view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
+    for submodule in Submodules::of(view, &all)?.iter() {
+        write_whole(submodule, dir)?;
+    }
     smudge(view, filters, tree, dir, all.keys().map(|path| as_path(path)))
+}
+
+/// Writes all of a submodule anew into the folder of a project's files.
+fn write_whole(submodule: &Submodule, root: &Path) -> Result<()> {
+    let dir = submodule.dir(root);
+    files::remove_any(&dir)?;
+    files::create_dir_all(&dir)?;
+    let view = inner(submodule, root)?;
+    let tree = view.find_tree(submodule.tree)?;
+    read_tree(&mut view.index()?, &tree)?;
+    Ok(view.checkout_tree(tree.as_object(), Some(checkout(&dir).recreate_missing(true)))?)
+}
+
+/// Writes the named paths of a submodule into the folder of a project's files. No filter is run for them.
+fn write_inside(submodule: &Submodule, root: &Path, paths: &[&Path]) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let dir = submodule.dir(root);
+    files::create_dir_all(&dir)?;
+    let view = inner(submodule, root)?;
+    let tree = view.find_tree(submodule.tree)?;
+    write_some(&view, &Filters::default(), &tree, &dir, paths)
 }
 
 /// Writes files again whose filter may be run.
@@ -464,32 +558,60 @@ pub(super) fn reset(
     let Some(root) = view.workdir().map(Path::to_owned) else {
         return Ok(());
     };
+    let wanted = read_tree(&mut Index::new()?, target)?;
+    let mut known = base;
     // A changed ignore file hides or shows other files, so the second look may find more to do.
     for _ in 0..4 {
         let found = loop {
-            match write_tree(view, filters, base, seen) {
+            match write_tree(view, filters, known, seen) {
                 Err(GitError::NestedRepository { path }) => {
                     files::remove_dir_all_forced(&root.join(path))?;
                 }
-                Err(GitError::InsideSubmodule { path }) => files::remove_any(&root.join(path))?,
+                Err(GitError::InsideSubmodule { path, .. }) => files::remove_any(&root.join(path))?,
                 found => break found?,
             }
         };
         if found == target.id() {
+            let submodules = Submodules::of(view, &wanted)?;
+            for submodule in submodules.iter() {
+                if files::list(&submodule.dir(&root))?.is_empty() {
+                    write_whole(submodule, &root)?;
+                }
+            }
             return Ok(());
         }
         let found = view.find_tree(found)?;
         let (gone, write) = tree_diff::paths_between(view, &found, target)?;
         for path in &gone {
+            // A folder can only be a submodule's.
+            if is_folder(&root.join(path)) {
+                files::remove_any(&root.join(path))?;
+            }
             remove(&root, path)?;
         }
-        let write: Vec<&Path> = write.iter().map(PathBuf::as_path).collect();
+        let is_link = |path: &&PathBuf| {
+            let there = wanted.get(path.as_os_str().as_bytes());
+            there.is_some_and(|(_, mode)| *mode == MODE_GITLINK)
+        };
+        let (links, write): (Vec<&PathBuf>, Vec<&PathBuf>) = write.iter().partition(is_link);
+        for path in links {
+            make_way(&root, path)?;
+            files::remove_any(&root.join(path))?;
+            files::create_dir_all(&root.join(path))?;
+        }
         for path in &write {
             make_way(&root, path)?;
         }
+        let write: Vec<&Path> = write.into_iter().map(PathBuf::as_path).collect();
         write_some(view, filters, target, &root, &write)?;
+        known = target;
     }
     Err(GitError::Unsteady { path: root })
+}
+
+/// Whether a folder lies there, and no link.
+fn is_folder(path: &Path) -> bool {
+    files::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 /// Removes what stands in the place of a folder that a path needs: an ignored link or file, which git would

@@ -45,14 +45,16 @@ pub enum GitError {
         /// Relative to the project's root.
         path: PathBuf,
     },
-    /// A file was written where the project has a submodule.
+    /// A file was changed where the project has a submodule.
     #[error(
-        "{} is a submodule, which stays at its commit; change it in its own repository, and ask for its new commit \
-         here", path.display()
+        "{} lies in the submodule {}, which stays at its commit; change it in its own repository, and ask for its new \
+         commit here", file.display(), path.display()
     )]
     InsideSubmodule {
-        /// Relative to the project's root.
+        /// The submodule, relative to the project's root.
         path: PathBuf,
+        /// The file, likewise.
+        file: PathBuf,
     },
     /// A file was changed that git stores through a filter which may not be run.
     #[error(

@@ -6,10 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use git2::{ConfigLevel, ErrorCode, ObjectType, Oid, Repository};
+use git2::{ConfigLevel, ErrorCode, Index, ObjectType, Oid, Repository};
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filters;
+use super::submodules::Submodules;
+use super::tracked::{as_path, read_tree};
 use super::{GitError, Result, content};
 use crate::platform::files;
 
@@ -187,6 +189,19 @@ impl Project {
         let view = content::view(self.repository()?, dir)?;
         let tree = view.find_commit(commit.0)?.tree()?;
         content::write_all(&view, &self.filters, &tree, dir)
+    }
+
+    /// Where the submodules lie, at the tip of the branch, whose commits were not fetched: their folders are
+    /// empty for the team.
+    ///
+    /// # Errors
+    /// Where the branch or its tree cannot be read.
+    pub fn submodules_missing(&self) -> Result<Vec<String>> {
+        let repository = self.repository()?;
+        let tree = repository.find_commit(self.head()?.0)?.tree()?;
+        let tracked = read_tree(&mut Index::new()?, &tree)?;
+        let missing = Submodules::of(&repository, &tracked)?.missing;
+        Ok(missing.iter().map(|path| as_path(path).display().to_string()).collect())
     }
 
     /// What stands at a path, relative to the project, in the commit at the tip of the branch.

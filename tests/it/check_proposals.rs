@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use teams::git::{self, Project};
 use teams::onboarding::proposals::propose;
 
+use crate::git_repo::git_in;
 use crate::support::house::teams;
 use crate::support::yard::Yard;
 
@@ -318,6 +319,24 @@ async fn setup_and_doctor_propose_and_undo_takes_it_back() {
     assert!(yard.setup(&[], &[]).await.well().lines().iter().all(|it| it["step"] != "checks"));
     yard.teams(&["setup", "--undo", "--yes"]).await.well();
     assert_eq!(yard.config(), before);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_submodule_that_was_not_fetched_is_told() {
+    let yard = Yard::empty().await;
+    yard.invited().await;
+    let head = git_in(&yard.project(), &["rev-parse", "HEAD"]);
+    let link = format!("160000,{head},vendor/lib");
+    git_in(&yard.project(), &["update-index", "--add", "--cacheinfo", &link]);
+    git_in(&yard.project(), &["commit", "-qm", "submodule"]);
+    let told = yard.setup(&[], &[]).await.well().lines();
+    let told = told.iter().find(|line| line["step"] == "submodules").unwrap();
+    assert_eq!((&told["result"], &told["missing"]), (&json!("open"), &json!(["vendor/lib"])));
+    let doctor = yard.teams(&["doctor", "--json"]).await.well().lines();
+    let advice = doctor.iter().find(|line| line["missing"] == json!(["vendor/lib"])).unwrap();
+    assert_eq!(advice["result"], "advice");
+    assert!(advice["fix"].as_str().unwrap().contains("submodule update --init"), "{advice}");
     yard.running.shutdown().await;
 }
 

@@ -132,6 +132,93 @@ fn submodules_stay_at_their_commit_and_nothing_is_written_in_them() {
 }
 
 #[test]
+fn a_submodule_that_was_fetched_lies_in_every_tree_and_stays_as_it_is() {
+    let (repo, _) = Repo::with_submodules();
+    let worktree = repo.worktree();
+    let file = |path: &str| worktree.path().join("vendor/lib").join(path);
+    let read = |path: &str| std::fs::read_to_string(file(path)).unwrap();
+    let all = || [read("lib.c"), read("deps/inner/deep.h")];
+    assert_eq!(all(), ["lib 1\n", "inner 1\n"]);
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(start.to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    // What is built in there is nobody's change, and git there says nothing of it.
+    put(&file("lib.o"), "built\n");
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
+    // One that is touched is read and found to be the same.
+    put(&file("lib.c"), "lib 1\n");
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    let refused = |path: &str, inside: &str| {
+        let error = worktree.tree_id().unwrap_err();
+        assert!(matches!(error, GitError::InsideSubmodule { .. }), "{error}");
+        assert!(
+            error.to_string().starts_with(&format!("{path} lies in the submodule {inside},")),
+            "{error}"
+        );
+        worktree.reset_to(start).unwrap();
+        assert_eq!(
+            (worktree.tree_id().unwrap(), all()),
+            (start, ["lib 1\n".to_owned(), "inner 1\n".to_owned()])
+        );
+    };
+    put(&file("lib.c"), "lib X\n");
+    refused("vendor/lib/lib.c", "vendor/lib");
+    put(&file("new.c"), "new\n");
+    refused("vendor/lib/new.c", "vendor/lib");
+    std::fs::remove_file(file("lib.c")).unwrap();
+    refused("vendor/lib/lib.c", "vendor/lib");
+    put(&file("deps/inner/deep.h"), "inner X\n");
+    refused("vendor/lib/deps/inner/deep.h", "vendor/lib/deps/inner");
+    std::fs::remove_file(file("lib.c")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", file("lib.c")).unwrap();
+    refused("vendor/lib/lib.c", "vendor/lib");
+    // A change beside it goes its way, and the next request begins with what this one leaves.
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    assert_eq!(land(&repo.project(), &repo.commit(&worktree)), CLEAN);
+    put(&file("lib.c"), "left behind\n");
+    repo.project().release(&request(), &repo.root).unwrap();
+    let next = repo.project().worktree(&request(), &repo.root).unwrap();
+    assert_eq!(next.path(), worktree.path());
+    assert_eq!(all(), ["lib 1\n", "inner 1\n"]);
+    assert!(!file("lib.o").exists());
+    assert_eq!(next.tree_id().unwrap().to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(repo.git(&["-C", "vendor/lib", "status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_submodule_goes_along_with_its_commit() {
+    let (repo, lib) = Repo::with_submodules();
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    put(&worktree.path().join("vendor/lib/lib.o"), "built\n");
+    put(&lib.join("lib.c"), "lib 2\n");
+    git_in(&lib, &["rm", "-q", "deps/inner"]);
+    git_in(&lib, &["commit", "-qam", "second"]);
+    repo.git(&["-C", "vendor/lib", "-c", "protocol.file.allow=always", "pull", "-q"]);
+    repo.git(&["commit", "-qam", "a newer library"]);
+    let project = repo.project();
+    let head = project.head().unwrap();
+    let moved = rebase(&project, (worktree.request(), &repo.root), &candidate, head).unwrap();
+    assert!(matches!(moved, Rebased::Moved(_)), "{moved:?}");
+    let worktree = repo.worktree();
+    let read = |path: &str| std::fs::read_to_string(worktree.path().join(path)).ok();
+    assert_eq!(read("vendor/lib/lib.c").as_deref(), Some("lib 2\n"));
+    assert_eq!(read("src/app.py").as_deref(), Some("print(2)\n"));
+    assert_eq!(read("vendor/lib/deps/inner/deep.h"), None);
+    let start = worktree.tree_id().unwrap();
+    // It goes out of the project, and another request does not find it.
+    repo.git(&["rm", "-qf", "vendor/lib"]);
+    repo.git(&["commit", "-qm", "without"]);
+    let other = teams::domain::ids::RequestId::parse("20260324-other").unwrap();
+    let next = project.worktree(&other, &repo.root).unwrap();
+    assert!(!next.path().join("vendor").exists());
+    worktree.reset_to(start).unwrap();
+    assert_eq!(read("vendor/lib/lib.c").as_deref(), Some("lib 2\n"));
+}
+
+#[test]
 fn what_a_sparse_checkout_leaves_out_is_nobodys_edit_and_stays_left_out() {
     let repo = Repo::new();
     repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/src/"]);

@@ -42,6 +42,36 @@ impl Repo {
         repo
     }
 
+    /// A repository with a submodule at `vendor/lib` that has one itself at `deps/inner`, both fetched. The library
+    /// lies beside it.
+    pub(crate) fn with_submodules() -> (Repo, PathBuf) {
+        let repo = Repo::new();
+        let beside = |name: &str| repo.root.with_file_name(name);
+        let fetch = ["-c", "protocol.file.allow=always", "submodule", "-q"];
+        for (name, file) in [("inner", "deep.h"), ("lib", "lib.c")] {
+            let dir = beside(name);
+            std::fs::create_dir_all(&dir).unwrap();
+            git_in(&dir, &["init", "-q", "-b", "main"]);
+            put(&dir.join(file), &format!("{name} 1\n"));
+            put(&dir.join(".gitignore"), "*.o\n");
+            git_in(&dir, &["add", "-A"]);
+            if name == "lib" {
+                let inner = beside("inner");
+                let add = ["add", inner.to_str().unwrap(), "deps/inner"];
+                git_in(&dir, &[&fetch[..], &add].concat());
+            }
+            git_in(&dir, &["commit", "-qm", "first"]);
+        }
+        let lib = beside("lib");
+        repo.git(
+            &[&fetch[..], &["add", "--name", "a/name", lib.to_str().unwrap(), "vendor/lib"]]
+                .concat(),
+        );
+        repo.git(&[&fetch[..], &["update", "--init", "--recursive"]].concat());
+        repo.git(&["commit", "-qm", "submodules"]);
+        (repo, lib)
+    }
+
     pub(crate) fn git(&self, args: &[&str]) -> String {
         git_in(&self.path, args)
     }

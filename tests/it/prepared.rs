@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::json;
 use teams::domain::config::CheckNetwork;
@@ -18,7 +18,7 @@ use teams::platform::layers;
 use tokio_util::sync::CancellationToken;
 
 use crate::git_checks::{outcome, plan, shell};
-use crate::git_repo::Repo;
+use crate::git_repo::{Repo, git_in, put};
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
 fn prepare(name: &str, script: &str, files: &[&str]) -> PrepareSpec {
@@ -277,13 +277,16 @@ async fn breaking_edit(files: &[(&str, &str)], build: &str, test: &str, broken: 
     let at = Prepared::new(repo, &[], &[shell("test", test)]).await;
     let good = at.commit("made.lock", "1\n");
     let bad = at.commit(broken.0, broken.1);
-    // A tree of the breaking commit is at hand, written long ago.
+    breaks(at, (good, bad), build).await;
+}
+
+/// A build of the good commit, brought to the bad one whose files were written before that.
+async fn breaks(at: Prepared, (good, bad): (CommitId, CommitId), build: &str) {
+    // A tree of the breaking commit is at hand, written before what is built next.
     assert_eq!(at.trusted(bad).await.checks[0].verdict, CheckVerdict::Failed, "by itself");
     let kept: Vec<_> =
         std::fs::read_dir(&at.plan.trees).unwrap().map(|it| it.unwrap().path()).collect();
     let [old] = kept.as_slice() else { panic!("{kept:?}") };
-    let long_ago = SystemTime::now() - Duration::from_secs(86_400);
-    teams::platform::files::set_modified(&old.join("tree").join(broken.0), long_ago).unwrap();
     let aside = at.plan.trees.with_file_name("aside");
     std::fs::rename(old, &aside).unwrap();
 
@@ -328,6 +331,21 @@ async fn a_stale_build_folder_turns_no_breaking_edit_green_in_make() {
         ("word", "jello\n"),
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_stale_build_folder_turns_no_breaking_submodule_green() {
+    let (repo, lib) = Repo::with_submodules();
+    let copied = "test: out/word\n\tgrep -q 'lib 1' out/word\nout/word: vendor/lib/lib.c\n\tmkdir -p out; cp $< $@\n";
+    repo.write("Makefile", copied);
+    repo.write(".gitignore", "/out/\n");
+    let at = Prepared::new(repo, &[], &[shell("test", "make test")]).await;
+    let good = at.commit("made.lock", "1\n");
+    put(&lib.join("lib.c"), "lib 2\n");
+    git_in(&lib, &["commit", "-qam", "second"]);
+    at.repo.git(&["-C", "vendor/lib", "-c", "protocol.file.allow=always", "pull", "-q"]);
+    let bad = at.commit("README.md", "a newer library\n");
+    breaks(at, (good, bad), "make out/word").await;
 }
 
 #[tokio::test]

@@ -27,10 +27,13 @@ pub(super) fn touch(
     let made = SystemTime::UNIX_EPOCH
         + Duration::from_millis(u64::try_from(environment.record.made_at.millis()).unwrap_or(0));
     let after = made + Duration::from_secs(1);
-    for path in differs {
-        let path = dir.join(path);
+    let mut differs: Vec<_> = differs.into_iter().map(|path| dir.join(path)).collect();
+    while let Some(path) = differs.pop() {
         let Ok(meta) = files::symlink_metadata(&path) else { continue };
-        if !meta.is_dir() && meta.modified().is_ok_and(|at| at <= after) {
+        if meta.is_dir() {
+            // A submodule at another commit.
+            differs.extend(files::list(&path)?);
+        } else if meta.modified().is_ok_and(|at| at <= after) {
             files::set_modified(
                 &path,
                 SystemTime::from(clock::now()).max(after + Duration::from_secs(1)),

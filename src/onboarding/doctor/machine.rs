@@ -10,7 +10,7 @@ use super::finding::{Check, Finding, Repair, safe};
 use crate::discord::standing;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
-use crate::git::Project;
+use crate::git::{GitError, Project};
 use crate::onboarding::proposals::{self, Proposals};
 use crate::onboarding::{open_project, place_outside};
 use crate::platform::ask::ask;
@@ -143,14 +143,20 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
         let path = path.clone();
         tasks::blocking(move || {
             let project = Project::open(&path, &branch)?;
-            project.refuse_unfinished().map(|()| project.branch().to_owned())
+            project.refuse_unfinished()?;
+            Ok::<_, GitError>((project.branch().to_owned(), project.submodules_missing()?))
         })
         .await
     };
     match looked {
-        Ok(Ok(branch)) => {
-            let values = json!({"path": path.display().to_string(), "branch": branch});
+        Ok(Ok((branch, missing))) => {
+            let path = path.display().to_string();
+            let values = json!({"path": path, "branch": branch});
             found.push(Finding::ok(Check::Git, "doctor.git.project", values));
+            if !missing.is_empty() {
+                let values = json!({"path": path, "missing": missing});
+                found.push(Finding::advice(Check::Git, "doctor.git.submodules", values));
+            }
         }
         Ok(Err(error)) => {
             let values = json!({"error": safe(&error)});

@@ -117,7 +117,8 @@ fn prepare(
         }
     }
     (talk.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
-    let project = workspace::load(root)?.project_root();
+    let workspace = workspace::load(root)?;
+    let project = workspace.project_root();
     if let Some(outside) = place_outside(root, &project) {
         let values = json!({
             "path": root.display().to_string(),
@@ -125,6 +126,16 @@ fn prepare(
             "outside": outside.display().to_string(),
         });
         (talk.tell)(SetupStep::new("place", Outcome::Open, "setup.workspace.inside", values));
+    }
+    let missing = open_project(&workspace)?.submodules_missing()?;
+    if !missing.is_empty() {
+        let values = json!({ "path": project.display().to_string(), "missing": missing });
+        (talk.tell)(SetupStep::new(
+            "submodules",
+            Outcome::Open,
+            "setup.submodules.missing",
+            values,
+        ));
     }
     lock(root)
 }
