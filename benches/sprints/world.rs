@@ -60,6 +60,7 @@ pub(crate) fn policy() -> Policy {
         actions: BTreeMap::new(),
         train: Default::default(),
         check_names: vec!["tests".to_owned()],
+        shown_checks: Default::default(),
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),
@@ -422,6 +423,7 @@ fn good_effect(kind: &EffectKind) -> EffectOutcome {
         EffectKind::Commit { .. } => EffectOutcome::Committed(candidate()),
         EffectKind::Base { .. } => EffectOutcome::BaseProven(BaseStanding::default()),
         EffectKind::Checks { commit, .. } => EffectOutcome::Checked(evidence(commit)),
+        EffectKind::UseChecks { .. } => EffectOutcome::ChecksChanged,
         EffectKind::Merge { commit, .. } => {
             EffectOutcome::Merged { commit: commit.clone(), notes: LandingNotes::default() }
         }

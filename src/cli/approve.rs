@@ -9,7 +9,7 @@ use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::request::Request;
 use crate::domain::state::State;
-use crate::engine::{budget_on_card, by_guard, content_of, contract, needs_reason};
+use crate::engine::{budget_on_card, by_guard, content_of, contract, needs_reason, shown_commands};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -126,6 +126,13 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                 say(format_args!("  {}", changed.path));
             }
             say(&commit.excerpt);
+            if let Some(proposal) = &gate.shown_checks {
+                say("No check has proven it. The project shows:");
+                for command in shown_commands(proposal) {
+                    say(format_args!("  {command}"));
+                }
+                say("To use these from now on: teams checks propose --accept");
+            }
             for found in by_guard(&gate.findings).as_array().into_iter().flatten() {
                 let values = found.as_object().cloned().unwrap_or_default();
                 say(teller.words("gate.finding", &values));

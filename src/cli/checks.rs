@@ -82,7 +82,7 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
     let project = open_project(&workspace).map_err(|error| wrong(&error))?;
     let found = proposals::propose(&project).map_err(|error| wrong(&error))?;
     let configured = workspace.runtime.checks.len();
-    let mut values = object(found.values());
+    let mut values = object(json!(found));
     values.insert("configured".to_owned(), json!(configured));
     let tell = |key: &str, accepted: bool| {
         if teller.is_json() {
@@ -106,7 +106,7 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         tell("checks.proposed", false);
         return Ok(());
     }
-    let chosen = found.settings(&workspace.runtime);
+    let chosen = proposals::settings(&found, &workspace.runtime);
     if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {
         change.write(&root)?;
     }

@@ -10,11 +10,11 @@ use super::init::AgentArgument;
 use super::told::{Teller, language, object};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::onboarding;
-use crate::onboarding::proposals::Proposals;
 use crate::onboarding::setup::{self, Options, SetupError, SetupStep, Talk};
 use crate::platform::{files, plug, terminal};
 use crate::workspace;
@@ -144,11 +144,11 @@ fn make(
         let said = terminal::hidden_line(&format!("{question} "))?;
         Ok(said)
     };
-    let mut accept = |found: &Proposals| {
+    let mut accept = |found: &CheckProposal| {
         if teller.is_json() || !terminal::is_there() {
             return Ok(None);
         }
-        let question = teller.words("setup.checks.ask", &object(found.values()));
+        let question = teller.words("setup.checks.ask", &object(json!(found)));
         Ok(Some(terminal::line(&format!("{question} "))? == "yes"))
     };
     let talk = Talk { tell: &mut tell, ask: &mut ask, accept: &mut accept };
@@ -171,7 +171,7 @@ fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError
     }
     let mut tell = |told: SetupStep| tell(teller, &told);
     let mut ask = |_| Ok(None);
-    let mut accept = |_: &Proposals| Ok(None);
+    let mut accept = |_: &CheckProposal| Ok(None);
     let talk = Talk { tell: &mut tell, ask: &mut ask, accept: &mut accept };
     converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), talk))
 }

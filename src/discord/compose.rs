@@ -235,6 +235,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .map(|button| {
             let style = match button.act {
                 ButtonAct::Retry
+                | ButtonAct::UseChecks
                 | ButtonAct::TryWithWords
                 | ButtonAct::AsSprint
                 | ButtonAct::Split => 1,

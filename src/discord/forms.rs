@@ -61,6 +61,7 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
             ButtonAct::SkipRequest => (SKIP, "skip_request"),
             ButtonAct::Approve
             | ButtonAct::Reject
+            | ButtonAct::UseChecks
             | ButtonAct::Pass
             | ButtonAct::Skip
             | ButtonAct::Blocked

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::finding::Finding;
@@ -58,6 +59,13 @@ pub enum EffectKind {
         /// How much is asked of them.
         #[serde(default)]
         how: Proving,
+    },
+    /// Configure the checks that a person has accepted, where none are.
+    UseChecks {
+        /// The request that is to be proven by them.
+        request_id: RequestId,
+        /// As the person saw them.
+        shown: CheckProposal,
     },
     /// Bring the candidate to the project's branch, fast-forward, by compare-and-set.
     Merge {
@@ -128,6 +136,7 @@ impl EffectKind {
             Self::Commit { request_id, .. }
             | Self::Base { request_id, .. }
             | Self::Checks { request_id, .. }
+            | Self::UseChecks { request_id, .. }
             | Self::Merge { request_id, .. }
             | Self::Rebase { request_id, .. }
             | Self::Action { request_id, .. }
@@ -149,7 +158,8 @@ impl EffectKind {
             | Self::Checks { request_id, .. }
             | Self::Merge { request_id, .. }
             | Self::Rebase { request_id, .. } => Some(request_id),
-            Self::Action { .. }
+            Self::UseChecks { .. }
+            | Self::Action { .. }
             | Self::Release { .. }
             | Self::Baseline { .. }
             | Self::Inspect { .. }
@@ -193,6 +203,7 @@ impl EffectKind {
             Self::Commit { .. } => "commit",
             Self::Base { .. } => "base",
             Self::Checks { .. } => "checks",
+            Self::UseChecks { .. } => "use_checks",
             Self::Merge { .. } => "merge",
             Self::Rebase { .. } => "rebase",
             Self::Action { .. } => "action",

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::actor::Actor;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
 use crate::domain::time::Timestamp;
@@ -184,6 +185,9 @@ pub struct Gate {
     /// When no decision becomes a no.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
+    /// The checks that the project shows and that may be used from now on; none where some are configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_checks: Option<CheckProposal>,
     /// What follows if the plan is built; none where no plan is decided on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<WayAhead>,

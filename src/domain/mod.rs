@@ -6,6 +6,7 @@ pub mod backlog;
 pub mod block;
 pub mod budget;
 pub mod change;
+pub mod check_proposal;
 pub mod commands;
 pub mod comparison;
 pub mod config;

@@ -113,6 +113,8 @@ words! {
         ApproveAnyway = "anyway",
         /// Say how a plan is to be different: opens a form.
         Guide = "guide",
+        /// Use the checks that the project shows, and prove the commit of a gate by them.
+        UseChecks = "use_checks",
         /// A person's criterion: it holds.
         Pass = "pass",
         /// It does not: opens a form for what is wrong.

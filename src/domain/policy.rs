@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::budget::{Budgets, PriceTable};
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{AgentKind, CutoffTime, Zone};
 use crate::domain::gate::Stance;
 use crate::domain::guard::Guard;
@@ -374,6 +375,8 @@ pub struct Policy {
     pub actions: BTreeMap<String, ActionPolicy>,
     /// The names of the configured checks.
     pub check_names: Vec<String>,
+    /// What the project shows where none are configured.
+    pub shown_checks: CheckProposal,
     /// SHA-256 of what is configured about them; evidence of others proves nothing.
     pub checks_digest: String,
     /// Whether the base is proven before a role gets a request.

@@ -292,15 +292,16 @@ pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId) {
     turn.plan(EffectKind::Rebase { request_id: id.clone(), commit, onto: None });
 }
 
-/// The checks were edited after they had proven the candidate: what is configured now counts.
+/// The checks were edited after they had proven the candidate, or are configured for the first time: what is
+/// configured now counts.
 pub(super) fn checks_changed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     let Some(commit) = request.work.candidate.as_ref().map(|candidate| candidate.commit.clone())
     else {
         return;
     };
-    request.work.evidence = None;
-    let values = json!({ "commit": say::short(&commit) });
+    let was_proven = request.work.evidence.take().is_some();
+    let values = json!({ "commit": say::short(&commit), "was_proven": was_proven });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_changed", values);
     begin(turn, id);
 }

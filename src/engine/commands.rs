@@ -166,17 +166,13 @@ fn press(
     channel: ChannelId,
     message: MessageId,
 ) -> Answer {
-    let parts_card = (channel, message, button.version);
+    let (at, parts_card) = ((channel, message), (channel, message, button.version));
     match button.act {
-        ButtonAct::Approve | ButtonAct::Reject => {
-            let Ok(gate_id) = GateId::parse(&button.subject) else {
-                return Answer::Ignored("not a gate");
-            };
-            let approves = button.act == ButtonAct::Approve;
-            let verdict = if approves { Verdict::Yes { reason: None } } else { Verdict::No };
-            let seen = ShownContent::Card(button.version, channel, message);
-            gates::decide(turn, actor, &gate_id, seen, verdict)
+        ButtonAct::Approve => {
+            decide_by_card(turn, actor, button, Verdict::Yes { reason: None }, at)
         }
+        ButtonAct::Reject => decide_by_card(turn, actor, button, Verdict::No, at),
+        ButtonAct::UseChecks => decide_by_card(turn, actor, button, Verdict::UseChecks, at),
         // Opens a form, and that decides nothing.
         ButtonAct::Question
         | ButtonAct::ApproveAnyway
@@ -185,19 +181,13 @@ fn press(
         | ButtonAct::TryWithWords
         | ButtonAct::SkipRequest
         | ButtonAct::RequestChanges => Answer::Accepted,
-        ButtonAct::Pass => {
-            verify_by_card(turn, actor, button, ManualVerdict::Pass, (channel, message))
-        }
-        ButtonAct::Skip => {
-            verify_by_card(turn, actor, button, ManualVerdict::Skip, (channel, message))
-        }
-        ButtonAct::Blocked => {
-            verify_by_card(turn, actor, button, ManualVerdict::Blocked, (channel, message))
-        }
+        ButtonAct::Pass => verify_by_card(turn, actor, button, ManualVerdict::Pass, at),
+        ButtonAct::Skip => verify_by_card(turn, actor, button, ManualVerdict::Skip, at),
+        ButtonAct::Blocked => verify_by_card(turn, actor, button, ManualVerdict::Blocked, at),
         // A list of choices comes as what was chosen.
         ButtonAct::Lane | ButtonAct::Choose => Answer::Ignored("nothing was chosen"),
         ButtonAct::YouDecide => about_request(button, |id| {
-            question_answers::answer(turn, actor, id, (&[], true), Some((channel, message)))
+            question_answers::answer(turn, actor, id, (&[], true), Some(at))
         }),
         ButtonAct::Answer => about_request(button, |id| {
             routes::change(turn, actor, id, RouteChange::Lane(Lane::Answer))
@@ -220,6 +210,20 @@ fn press(
         ButtonAct::Cancel => about_request(button, |id| cancel(turn, actor, id)),
         ButtonAct::Retry => about_request(button, |id| retry(turn, actor, id)),
     }
+}
+
+fn decide_by_card(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    button: &Button,
+    verdict: Verdict,
+    (channel, message): (ChannelId, MessageId),
+) -> Answer {
+    let Ok(gate_id) = GateId::parse(&button.subject) else {
+        return Answer::Ignored("not a gate");
+    };
+    let seen = ShownContent::Card(button.version, channel, message);
+    gates::decide(turn, actor, &gate_id, seen, verdict)
 }
 
 /// What somebody is told, whether it was done or not.

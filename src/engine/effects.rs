@@ -72,6 +72,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectKind::Commit { .. }
         | EffectKind::Base { .. }
         | EffectKind::Checks { .. }
+        | EffectKind::UseChecks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
         | EffectKind::Baseline { .. }
@@ -153,7 +154,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
             let whose = whose.filter(|id| effect.kind.is_merge_of(id) && is_open(turn, id));
             let request_id = whose.unwrap_or(request_id);
             let code = match effect.kind {
-                EffectKind::Checks { .. } => BlockCode::ChecksNotStarted,
+                EffectKind::Checks { .. } | EffectKind::UseChecks { .. } => {
+                    BlockCode::ChecksNotStarted
+                }
                 EffectKind::Commit { .. }
                 | EffectKind::Base { .. }
                 | EffectKind::Merge { .. }

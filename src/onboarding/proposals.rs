@@ -7,89 +7,63 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-
+use crate::domain::check_proposal::{CheckProposal, ProposedCommand};
 use crate::domain::config::RuntimeConfig;
 use crate::git::{CommitFiles, GitError, InTree, Project};
 use crate::platform::files;
 use crate::workspace::settings::{CommandEntry, Setting};
 
-/// A command that a file of the project shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProposedCommand {
-    /// As it would stand in `team_runtime.yaml`.
-    pub entry: CommandEntry,
-    /// The file that shows it.
-    pub because: String,
-}
-
-/// What a project shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Proposals {
-    /// The checks, in order.
-    pub checks: Vec<ProposedCommand>,
-    /// What is made ready for them, where lock files say what.
-    pub prepare: Vec<ProposedCommand>,
-    /// Folders with dependencies that lie in the checkout, are ignored by git, and that the checks need.
-    pub carry: Vec<String>,
-}
-
-impl Proposals {
-    /// The entries alone.
-    #[must_use]
-    pub fn entries(&self) -> Vec<CommandEntry> {
-        self.checks.iter().map(|check| check.entry.clone()).collect()
-    }
-
-    /// What is written where they are accepted.
-    #[must_use]
-    pub fn settings(&self, runtime: &RuntimeConfig) -> Vec<(&'static str, Setting)> {
-        let mut all = vec![("checks", Setting::Commands(self.entries()))];
-        if runtime.prepare.is_empty() && !self.prepare.is_empty() {
-            let prepare = self.prepare.iter().map(|one| one.entry.clone()).collect();
-            all.push(("prepare", Setting::Commands(prepare)));
-        }
-        if runtime.carry.is_empty() && !self.carry.is_empty() {
-            all.push(("carry", Setting::List(self.carry.clone())));
-        }
-        all
-    }
-
-    /// The values of the texts that tell them.
-    #[must_use]
-    pub fn values(&self) -> Value {
-        let told = |one: &ProposedCommand| {
-            let ProposedCommand { entry: CommandEntry { name, command, files }, because } = one;
-            json!({ "name": name, "command": command, "files": files, "because": because })
+/// What is written where it is accepted: what is configured already stays.
+#[must_use]
+pub fn settings(found: &CheckProposal, runtime: &RuntimeConfig) -> Vec<(&'static str, Setting)> {
+    let entries = |all: &[ProposedCommand]| {
+        let entry = |one: &ProposedCommand| CommandEntry {
+            name: one.name.clone(),
+            command: one.command.clone(),
+            files: one.files.clone(),
         };
-        let [checks, prepare] =
-            [&self.checks, &self.prepare].map(|all| all.iter().map(told).collect::<Vec<Value>>());
-        json!({ "checks": checks, "prepare": prepare, "carry": self.carry })
+        Setting::Commands(all.iter().map(entry).collect())
+    };
+    let mut all = vec![("checks", entries(&found.checks))];
+    if runtime.prepare.is_empty() && !found.prepare.is_empty() {
+        all.push(("prepare", entries(&found.prepare)));
     }
+    if runtime.carry.is_empty() && !found.carry.is_empty() {
+        all.push(("carry", Setting::List(found.carry.clone())));
+    }
+    all
+}
 
-    fn add(&mut self, because: &str, name: &str, command: &[&str]) {
-        let command = command.iter().map(|word| (*word).to_owned()).collect();
-        let entry = CommandEntry { name: name.to_owned(), command, files: Vec::new() };
-        self.checks.push(ProposedCommand { entry, because: because.to_owned() });
-    }
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
 
-    /// The first of `files` is why.
-    fn prepare(&mut self, name: &str, command: &[&str], files: &[&str]) {
-        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
-        let entry =
-            CommandEntry { name: name.to_owned(), command: words(command), files: words(files) };
-        let because = files.first().copied().unwrap_or_default().to_owned();
-        self.prepare.push(ProposedCommand { entry, because });
-    }
+fn check(found: &mut CheckProposal, because: &str, name: &str, command: &[&str]) {
+    found.checks.push(ProposedCommand {
+        name: name.to_owned(),
+        command: words(command),
+        files: Vec::new(),
+        because: because.to_owned(),
+    });
+}
+
+/// The first of `files` is why.
+fn prepare(found: &mut CheckProposal, name: &str, command: &[&str], files: &[&str]) {
+    found.prepare.push(ProposedCommand {
+        name: name.to_owned(),
+        command: words(command),
+        files: words(files),
+        because: files.first().copied().unwrap_or_default().to_owned(),
+    });
 }
 
 /// Looks at the project.
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn propose(project: &Project) -> Result<Proposals, GitError> {
+pub fn propose(project: &Project) -> Result<CheckProposal, GitError> {
     let files = CommitFiles::at_head(project)?;
-    let mut found = Proposals::default();
+    let mut found = CheckProposal::default();
     cargo(&files, &mut found)?;
     python(&files, project, &mut found)?;
     node(&files, project, &mut found)?;
@@ -115,7 +89,7 @@ fn has_table(text: &str, name: &str) -> bool {
         .any(|line| line.trim().strip_prefix('[').and_then(|it| it.strip_suffix(']')) == Some(name))
 }
 
-fn cargo(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
+fn cargo(files: &CommitFiles, found: &mut CheckProposal) -> Result<(), GitError> {
     let Some(manifest) = files.text("Cargo.toml")? else { return Ok(()) };
     let (package, workspace) = (has_table(&manifest, "package"), has_table(&manifest, "workspace"));
     if !package && !workspace {
@@ -129,10 +103,10 @@ fn cargo(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
     if files.has("Cargo.lock") {
         command.push("--locked");
     }
-    found.add("Cargo.toml", "cargo test", &command);
+    check(found, "Cargo.toml", "cargo test", &command);
     // Packages of its own need nothing from elsewhere.
     if files.text("Cargo.lock")?.is_some_and(|lock| lock.contains("\nsource = ")) {
-        found.prepare("crates", &["cargo", "fetch", "--locked"], &["Cargo.lock", "Cargo.toml"]);
+        prepare(found, "crates", &["cargo", "fetch", "--locked"], &["Cargo.lock", "Cargo.toml"]);
     }
     Ok(())
 }
@@ -159,7 +133,11 @@ fn pytest(files: &CommitFiles) -> Result<Option<String>, GitError> {
     Ok(files.paths().find(is_test).map(str::to_owned))
 }
 
-fn python(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<(), GitError> {
+fn python(
+    files: &CommitFiles,
+    project: &Project,
+    found: &mut CheckProposal,
+) -> Result<(), GitError> {
     let pyproject = files.text("pyproject.toml")?;
     let requirements =
         files.paths().any(|path| path.starts_with("requirements") && path.ends_with(".txt"));
@@ -179,12 +157,12 @@ fn python(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Resu
     let in_venv: &[&str] = &[".venv/bin/python", "-m", "pytest", "-rA"];
     let mut command: &[&str] = &["python3", "-m", "pytest", "-rA"];
     if files.has("uv.lock") {
-        found.prepare("packages", &["uv", "sync", "--locked"], &["uv.lock", "pyproject.toml"]);
+        prepare(found, "packages", &["uv", "sync", "--locked"], &["uv.lock", "pyproject.toml"]);
         command = &["uv", "run", "--no-sync", "pytest", "-rA"];
     } else if poetry {
         if files.has("poetry.lock") {
             let install = ["poetry", "install", "--no-interaction"];
-            found.prepare("packages", &install, &["poetry.lock", "pyproject.toml"]);
+            prepare(found, "packages", &install, &["poetry.lock", "pyproject.toml"]);
         }
         command = &["poetry", "run", "pytest", "-rA"];
     } else if lent(project, ".venv")? {
@@ -193,16 +171,16 @@ fn python(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Resu
     } else if !named.is_empty() && project.is_ignored_folder(Path::new(".venv"))? {
         let all: String = named.iter().map(|file| format!(" -r {file}")).collect();
         let script = format!("python3 -m venv .venv && .venv/bin/pip install{all}");
-        found.prepare("packages", &["sh", "-c", &script], &named);
+        prepare(found, "packages", &["sh", "-c", &script], &named);
         command = in_venv;
     }
-    found.add(&because, "pytest", command);
+    check(found, &because, "pytest", command);
     Ok(())
 }
 
-fn node(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<(), GitError> {
+fn node(files: &CommitFiles, project: &Project, found: &mut CheckProposal) -> Result<(), GitError> {
     let Some(text) = files.text("package.json")? else { return Ok(()) };
-    let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let script = manifest["scripts"]["test"].as_str().unwrap_or_default();
     // What `npm init` writes fails always.
     if script.trim().is_empty() || script.contains("no test specified") {
@@ -216,7 +194,7 @@ fn node(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result
     } else {
         "npm"
     };
-    found.add("package.json", &format!("{program} test"), &[program, "test"]);
+    check(found, "package.json", &format!("{program} test"), &[program, "test"]);
     let locks: [(&str, &[&str]); 4] = [
         ("pnpm-lock.yaml", &["pnpm", "install", "--frozen-lockfile"]),
         (
@@ -233,7 +211,7 @@ fn node(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result
     let lock =
         locks.iter().find(|(lock, install)| files.has(lock) && install.first() == Some(&program));
     match lock {
-        Some((lock, install)) => found.prepare("packages", install, &[lock, "package.json"]),
+        Some((lock, install)) => prepare(found, "packages", install, &[lock, "package.json"]),
         None if lent(project, "node_modules")? => found.carry.push("node_modules".to_owned()),
         None => {}
     }
@@ -245,16 +223,16 @@ fn is_old_yarn(named: &str) -> bool {
     named.strip_prefix("yarn@").is_none_or(|version| version.starts_with("1."))
 }
 
-fn go(files: &CommitFiles, found: &mut Proposals) {
+fn go(files: &CommitFiles, found: &mut CheckProposal) {
     if files.has("go.mod") && files.paths().any(|path| path.ends_with("_test.go")) {
-        found.add("go.mod", "go test", &["go", "test", "-v", "./..."]);
+        check(found, "go.mod", "go test", &["go", "test", "-v", "./..."]);
         if files.has("go.sum") {
-            found.prepare("modules", &["go", "mod", "download"], &["go.sum", "go.mod"]);
+            prepare(found, "modules", &["go", "mod", "download"], &["go.sum", "go.mod"]);
         }
     }
 }
 
-fn jvm(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<(), GitError> {
+fn jvm(files: &CommitFiles, project: &Project, found: &mut CheckProposal) -> Result<(), GitError> {
     if !files.paths().any(|path| format!("/{path}").contains("/src/test/")) {
         return Ok(());
     }
@@ -262,21 +240,22 @@ fn jvm(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<
         |name: &str| Ok::<_, GitError>(project.in_tree(Path::new(name))? == InTree::Program);
     if files.has("pom.xml") {
         let program = if wrapper("mvnw")? { "./mvnw" } else { "mvn" };
-        found.add("pom.xml", "maven test", &[program, "--batch-mode", "--offline", "test"]);
+        check(found, "pom.xml", "maven test", &[program, "--batch-mode", "--offline", "test"]);
         // All that the tests need is there once they have been run; whether they pass is no matter here.
         let resolve = [program, "--batch-mode", "-Dmaven.test.failure.ignore", "test"];
         let manifests: Vec<&str> =
             files.paths().filter(|it| it.rsplit('/').next() == Some("pom.xml")).collect();
-        found.prepare("packages", &resolve, &manifests);
+        prepare(found, "packages", &resolve, &manifests);
     }
     let builds = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
     if let Some(build) = builds.into_iter().find(|it| files.has(it)) {
         let program = if wrapper("gradlew")? { "./gradlew" } else { "gradle" };
-        found.add(build, "gradle test", &[program, "--no-daemon", "--offline", "test"]);
+        check(found, build, "gradle test", &[program, "--no-daemon", "--offline", "test"]);
         let ends = [".gradle", ".gradle.kts", "gradle.lockfile", "libs.versions.toml"];
         let manifests: Vec<&str> =
             files.paths().filter(|it| ends.iter().any(|end| it.ends_with(end))).collect();
-        found.prepare(
+        prepare(
+            found,
             "packages",
             &[program, "--no-daemon", "--continue", "testClasses"],
             &manifests,
@@ -285,7 +264,7 @@ fn jvm(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<
     Ok(())
 }
 
-fn cmake(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
+fn cmake(files: &CommitFiles, found: &mut CheckProposal) -> Result<(), GitError> {
     let Some(text) = files.text("CMakeLists.txt")? else { return Ok(()) };
     let shows_tests = text.lines().any(|line| {
         let line: String = line.split('#').next().unwrap_or_default().to_lowercase();
@@ -295,10 +274,10 @@ fn cmake(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
     if shows_tests {
         // One after the other in the same tree.
         let file = "CMakeLists.txt";
-        found.add(file, "cmake configure", &["cmake", "-S", ".", "-B", "build"]);
-        found.add(file, "cmake build", &["cmake", "--build", "build"]);
+        check(found, file, "cmake configure", &["cmake", "-S", ".", "-B", "build"]);
+        check(found, file, "cmake build", &["cmake", "--build", "build"]);
         let ctest = ["ctest", "--test-dir", "build", "--output-on-failure"];
-        found.add(file, "ctest", &ctest);
+        check(found, file, "ctest", &ctest);
     }
     Ok(())
 }
@@ -312,12 +291,12 @@ fn runner(
     files: &CommitFiles,
     program: &str,
     names: [&str; 3],
-    found: &mut Proposals,
+    found: &mut CheckProposal,
 ) -> Result<(), GitError> {
     let Some(file) = names.into_iter().find(|name| files.has(name)) else { return Ok(()) };
     let text = files.text(file)?.unwrap_or_default();
     if let Some(target) = target(&text) {
-        found.add(file, &format!("{program} {target}"), &[program, target]);
+        check(found, file, &format!("{program} {target}"), &[program, target]);
     }
     Ok(())
 }

@@ -11,14 +11,17 @@ use tokio_util::sync::CancellationToken;
 use super::effect_error::EffectError;
 use super::task;
 use super::team::Team;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{Check, EnvName, Prepare, RuntimeConfig};
 use crate::domain::evidence::Evidence;
 use crate::domain::ids::RequestId;
 use crate::domain::record::RUNTIME;
 use crate::domain::run::Run;
 use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, PrepareSpec, Whose};
+use crate::onboarding::proposals;
 use crate::platform::{confinement, files, redact, tasks};
 use crate::worker::JobEnvironments;
+use crate::workspace::settings::{self, ConfigFile};
 use crate::workspace::{self, Environment};
 
 /// What the configuration of the workspace at `root` says about checks, as the git room runs them.
@@ -80,16 +83,39 @@ pub fn environments(root: &Path) -> PathBuf {
 /// Where the file cannot be read or is wrong, with its line: nothing is proven by what it said before.
 pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError> {
     let reading = Arc::clone(team);
-    let (plan, guarded) = tasks::blocking(move || {
+    let (plan, shown, guarded) = tasks::blocking(move || {
         let runtime = workspace::read_runtime(reading.root())?;
         let guarded = reading.workspace.guarded(&runtime);
         let plan = check_plan(reading.root(), &runtime, &reading.workspace.environment);
-        Ok::<_, EffectError>((plan, guarded))
+        let shown = match plan.checks.is_empty() {
+            true => proposals::propose(&reading.project)?,
+            false => CheckProposal::default(),
+        };
+        Ok::<_, EffectError>((plan, shown, guarded))
     })
     .await??;
-    let names = plan.checks.iter().map(|check| check.name.clone()).collect();
-    team.hub.know_checks(names, plan.digest.clone(), guarded);
+    team.hub.know_checks(&plan, shown, guarded);
     Ok(plan)
+}
+
+/// Writes the checks into the configuration that a person has accepted. Where some are configured by now, these stay.
+pub(super) async fn configure(
+    team: &Arc<Team>,
+    accepted: CheckProposal,
+) -> Result<(), EffectError> {
+    let root = team.root().to_owned();
+    tasks::blocking(move || {
+        let runtime = workspace::read_runtime(&root)?;
+        if runtime.checks.is_empty() {
+            let chosen = proposals::settings(&accepted, &runtime);
+            if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {
+                change.write(&root)?;
+            }
+        }
+        Ok::<_, EffectError>(())
+    })
+    .await??;
+    in_force(team).await.map(|_| ())
 }
 
 /// Runs the checks that are configured now, for a change that grew from `trusted`.

@@ -8,6 +8,7 @@ use crate::platform::files;
 use crate::platform::supervise::SuperviseError;
 use crate::store::StoreError;
 use crate::workspace::ConfigError;
+use crate::workspace::edit::EditError;
 use crate::workspace::papers::ChartError;
 
 /// Why an effect could not be done; told to people, so it is redacted there.
@@ -29,6 +30,8 @@ pub(super) enum EffectError {
     Plan(#[from] serde_json::Error),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
     #[error(transparent)]
     Look(#[from] LookError),
     #[error("{0}")]

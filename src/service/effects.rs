@@ -177,6 +177,11 @@ async fn perform(
                 proven => Ok(EffectOutcome::Checked(proven?)),
             }
         }
+        EffectKind::UseChecks { shown, .. } => {
+            begin(team, effect, &Value::Null).await?;
+            checks::configure(team, shown.clone()).await?;
+            Ok(EffectOutcome::ChecksChanged)
+        }
         EffectKind::Base { request_id, .. } => {
             begin(team, effect, &Value::Null).await?;
             Ok(EffectOutcome::BaseProven(proofs::base(team, request_id, stop).await?))

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::signals::{InUse, Signals};
 use crate::domain::change::Change;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};
 use crate::domain::policy::{Holders, Policy, Right};
@@ -18,6 +19,7 @@ use crate::domain::request::EventKind;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
+use crate::git::CheckPlan;
 use crate::platform::{clock, ids, tasks};
 use crate::store::{PendingAppend, Store, StoreError};
 use crate::workspace;
@@ -105,10 +107,11 @@ impl Hub {
     }
 
     /// Learns which checks are configured now, and what is guarded because they run by it.
-    pub(super) fn know_checks(&self, names: Vec<String>, digest: String, guarded: Vec<String>) {
+    pub(super) fn know_checks(&self, plan: &CheckPlan, shown: CheckProposal, guarded: Vec<String>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        policy.check_names = names;
-        policy.checks_digest = digest;
+        policy.check_names = plan.checks.iter().map(|check| check.name.clone()).collect();
+        policy.checks_digest.clone_from(&plan.digest);
+        policy.shown_checks = shown;
         policy.gates.guarded = guarded;
     }
 

@@ -47,6 +47,7 @@ pub(super) async fn perform(
         EffectKind::Commit { .. }
         | EffectKind::Base { .. }
         | EffectKind::Checks { .. }
+        | EffectKind::UseChecks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
         | EffectKind::Action { .. }

@@ -14,6 +14,7 @@ use super::{
     DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve, routes,
 };
 use crate::assets::{Lookup, RoleSpec};
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{
     ActionMode, Capacity, Channels, DiscordConfig, Named, Positive, Problem, RuntimeConfig,
 };
@@ -327,6 +328,7 @@ impl Workspace {
             relay_channel: Some(self.channels()?.relay),
             actions,
             check_names: runtime.checks.iter().map(|check| check.name.clone()).collect(),
+            shown_checks: CheckProposal::default(),
             checks_digest: checks_digest(runtime),
             proves_base: runtime.prove_base,
             project: self

@@ -31,7 +31,7 @@ fn shows(files: &[(&str, &str)], commands: &[&str]) {
     let mut all = vec![("README.md", "x\n")];
     all.extend(files);
     let found = propose(&Project::open(&project(folder.path(), &all), "").unwrap()).unwrap();
-    let found: Vec<String> = found.entries().iter().map(|it| it.command.join(" ")).collect();
+    let found: Vec<String> = found.checks.iter().map(|it| it.command.join(" ")).collect();
     assert_eq!(found, commands, "{files:?}");
 }
 
@@ -107,8 +107,8 @@ fn only_what_manifests_show_is_proposed() {
 fn prepares(files: &[(&str, &str)], expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let found = propose(&Project::open(&project(folder.path(), files), "").unwrap()).unwrap();
-    let line = |it: &teams::onboarding::proposals::ProposedCommand| {
-        format!("{} [{}]", it.entry.command.join(" "), it.entry.files.join(", "))
+    let line = |it: &teams::domain::check_proposal::ProposedCommand| {
+        format!("{} [{}]", it.command.join(" "), it.files.join(", "))
     };
     let found: Vec<String> = found.prepare.iter().map(line).collect();
     assert_eq!(found.join("; "), expected, "{files:?}");
@@ -179,7 +179,7 @@ fn dependencies_that_git_ignores_are_lent() {
     }
     let found = propose(&project).unwrap();
     assert_eq!(found.carry, [".venv", "node_modules"]);
-    assert_eq!(found.entries()[0].command[0], ".venv/bin/python");
+    assert_eq!(found.checks[0].command[0], ".venv/bin/python");
 }
 
 /// A project whose tests `make test` runs, with its workspace beside it.

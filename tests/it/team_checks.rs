@@ -195,6 +195,31 @@ async fn without_checks_a_person_approves() {
 }
 
 #[tokio::test]
+async fn without_checks_a_person_uses_those_that_the_project_shows() {
+    let house = House::open(no_checks()).await;
+    house.commit_by_hand("Makefile", "test:\n\tsh test.sh\n", "A Makefile");
+    let asked = house.ask(EDIT).await;
+    let card = words(&house.reads(&asked, "May this go to the branch?").await);
+    assert!(card.contains("- `make test`"), "{card}");
+    let runtime = || std::fs::read_to_string(house.root().join("team_runtime.yaml")).unwrap();
+    // Who may not decide changes nothing.
+    house.press(&house.guest, &asked, "May this go to the branch?", "Use these checks").await;
+    house.quiet().await;
+    assert!(!runtime().contains("[make, test]"));
+    house.press(&house.owner, &asked, "May this go to the branch?", "Use these checks").await;
+    let done = house.becomes(&asked, RequestStatus::Committed).await;
+    assert!(runtime().contains("[make, test]"), "{}", runtime());
+    let evidence = done.work.evidence.unwrap();
+    assert!(evidence.is_green() && evidence.checks[0].name == "make test", "{evidence:?}");
+    let room = house.transcript().await;
+    assert!(room.contains("Its checks prove it first by Owner"), "{room}");
+    // The next change is proven without a word.
+    let next = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
+    house.becomes(&next, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+#[tokio::test]
 async fn without_checks_a_person_turns_down() {
     let house = House::open(no_checks()).await;
     let asked = house.ask(EDIT).await;

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::stance;
 use crate::domain::budget::Scope;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::gate::{Gate, GateKind, GateState};
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{ChannelId, RequestId};
@@ -53,6 +54,9 @@ pub(in crate::engine) fn open(
         card: None,
         created_at: turn.now,
         expires_at: Some(expires_at),
+        shown_checks: (kind == GateKind::UnprovenCommit && !turn.policy.has_checks())
+            .then(|| turn.policy.shown_checks.clone())
+            .filter(|shown| !shown.checks.is_empty()),
         ahead: turn.request(id).filter(|_| kind == GateKind::Plan).and_then(
             |request| match &request.sprint_id {
                 None => lanes::ahead(turn, request),
@@ -72,10 +76,14 @@ pub(in crate::engine) fn open(
         values["ahead"] = json!({ "turns": ahead.turns, "cost": cost });
     }
     let needs_reason = needs_reason(&gate, request);
+    let shows_checks = gate.shown_checks.is_some();
     turn.save(gate);
     turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
+    if shows_checks {
+        buttons.insert(0, button(ButtonAct::UseChecks));
+    }
     if needs_reason {
         buttons = vec![
             button(ButtonAct::ApproveAnyway),
@@ -210,6 +218,7 @@ fn card(
             values["findings"] = by_guard(&gate.findings);
             values["diff"] = json!(candidate.excerpt);
             values["red_before"] = json!(say::red_before(request));
+            values["shown"] = json!(gate.shown_checks.as_ref().map(shown_commands));
             "gate.commit"
         }
         (
@@ -244,6 +253,13 @@ pub fn by_guard(findings: &[GuardFinding]) -> Value {
     }
     let entry = |(guard, what): (&Guard, &Vec<String>)| json!({ "guard": guard, "what": what });
     all.iter().map(entry).collect()
+}
+
+/// The command lines that a person accepts with the checks that a project shows.
+#[must_use]
+pub fn shown_commands(proposal: &CheckProposal) -> Vec<String> {
+    let all = proposal.prepare.iter().chain(&proposal.checks);
+    all.map(|one| one.command.join(" ")).collect()
 }
 
 /// Mentions of those who may decide. Nobody is notified by them: the card says who is asked.

@@ -9,6 +9,7 @@ use super::decision::Answer;
 use super::turn::Turn;
 use super::{actions, ending, say};
 use crate::domain::actor::Actor;
+use crate::domain::effect::EffectKind;
 use crate::domain::gate::{Decider, Gate, GateKind, GateState};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::outgoing::{Content, Priority, Voice};
@@ -29,7 +30,7 @@ mod request_text;
 pub(in crate::engine) mod spending;
 pub(in crate::engine) mod stance;
 
-pub use card::{by_guard, content_of, needs_reason, on_card as budget_on_card};
+pub use card::{by_guard, content_of, needs_reason, on_card as budget_on_card, shown_commands};
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};
@@ -58,6 +59,8 @@ pub(super) enum Verdict {
     No,
     /// Not yet: the team has to answer this first.
     Ask(String),
+    /// Not yet: the checks that the card shows are to prove it first.
+    UseChecks,
 }
 
 /// The open gate of a request, for a command that names the request.
@@ -91,6 +94,9 @@ pub(super) fn decide(
     }
     if matches!(verdict, Verdict::Ask(_)) && !may_be_asked_about(gate.kind) {
         return refused("gate.no_question");
+    }
+    if verdict == Verdict::UseChecks && gate.shown_checks.is_none() {
+        return refused("gate.stale");
     }
     let Some(by) = Decider::of(granted.actor()) else {
         return refused("gate.not_yours");
@@ -160,12 +166,13 @@ fn settle(
         Verdict::No => (GateState::Rejected { by, at }, "rejected"),
         Verdict::Ask(_) if kind == GateKind::Plan => (GateState::Void, "guided"),
         Verdict::Ask(_) => (GateState::Void, "asked"),
+        Verdict::UseChecks => (GateState::Void, "use_checks"),
     };
     close(turn, gate, state);
     let name = granted.name();
     let reason = match &verdict {
         Verdict::Yes { reason } => say::cut(reason.as_deref().unwrap_or_default().trim(), 1_000),
-        Verdict::No | Verdict::Ask(_) => String::new(),
+        Verdict::No | Verdict::Ask(_) | Verdict::UseChecks => String::new(),
     };
     let payload = json!({ "gate_id": gate_id.as_str(), "reason": reason });
     turn.record(&id, EventKind::GateDecided, &name, word, payload);
@@ -174,7 +181,7 @@ fn settle(
     }
     let question = match &verdict {
         Verdict::Ask(question) => say::cut(question, 1_000),
-        Verdict::Yes { .. } | Verdict::No => String::new(),
+        Verdict::Yes { .. } | Verdict::No | Verdict::UseChecks => String::new(),
     };
     let values = json!({ "decision": word, "by": name, "question": question, "reason": reason });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
@@ -182,6 +189,10 @@ fn settle(
         Verdict::Yes { .. } => approved(turn, &id, gate, (&name, &reason)),
         Verdict::No => declined(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, &id, &name, question),
+        Verdict::UseChecks => {
+            let shown = gate.shown_checks.clone().unwrap_or_default();
+            turn.plan(EffectKind::UseChecks { request_id: id, shown });
+        }
     }
     say::content("gate.decided", language, values)
 }

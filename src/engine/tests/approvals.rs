@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::scenes::{report, work_until};
-use super::world::{GUILD, OWNER, World, policy, press, result};
+use super::world::{GUILD, OWNER, World, make_test, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
@@ -72,6 +72,35 @@ fn without_checks_a_person_decides_once_and_for_that_content() {
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
     assert_eq!(said(world.command(press(&gate, ButtonAct::Reject))), "gate.stale");
+}
+
+#[test]
+fn checks_that_the_project_shows_are_used_by_a_press_and_prove_the_commit_first() {
+    let (mut world, _, plain) = waiting(unproven());
+    assert_eq!(plain.shown_checks, None);
+    assert_eq!(said(world.command(press(&plain, ButtonAct::UseChecks))), "gate.stale");
+    assert!(world.state.gates.contains_key(&plain.gate_id), "it waits as before");
+
+    let shows = Policy { shown_checks: make_test(), ..unproven() };
+    let (mut world, id, gate) = waiting(shows);
+    assert_eq!(gate.shown_checks, Some(make_test()));
+    let stranger = UserId(999);
+    let press = press(&gate, ButtonAct::UseChecks);
+    let forged = world.submit(by(stranger, Ingress::Button, press.clone()));
+    assert_eq!(said(forged), "not_allowed");
+    let list = world.submit(by(OWNER, Ingress::Select, press.clone()));
+    assert_eq!(said(list), "gate.not_yours", "a list with a button's id");
+    world.command(press);
+    assert_eq!(end_of(&world, &gate), GateState::Void);
+    let effect = world.state.effects.values().next().unwrap().clone();
+    let accepted = EffectKind::UseChecks { request_id: id.clone(), shown: make_test() };
+    assert_eq!(effect.kind, accepted, "what is written is what was shown");
+    // They are configured from here on.
+    world.policy = policy();
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Committed);
+    assert!(request.work.evidence.is_some_and(|evidence| evidence.is_green()));
 }
 
 #[test]

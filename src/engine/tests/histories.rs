@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::world::{
-    GENERAL, Move, World, crash, evidence, good, good_effect, policy, press, question, result,
+    GENERAL, Move, World, crash, evidence, good, good_effect, make_test, policy, press, question,
+    result,
 };
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{Allowance, Budgets};
@@ -157,6 +158,10 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
             ]);
             EffectOutcome::Checked(evidence(commit, verdict))
         }
+        EffectKind::UseChecks { .. } => {
+            world.policy.check_names = policy().check_names;
+            EffectOutcome::ChecksChanged
+        }
         EffectKind::Merge { .. } if !world.has_landed(id) && dice.roll(4) == 0 => {
             EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] }
         }
@@ -235,6 +240,7 @@ fn history(seed: u64, plans: Stance, seen: &mut BTreeSet<(StepName, usize, usize
     let routes = if dice.roll(2) == 0 { Arc::clone(Routes::built_in()) } else { policy().routes };
     let mut world =
         World::new(Policy { check_names, proves_base: true, budgets, gates, routes, ..policy() });
+    world.policy.shown_checks = if dice.roll(2) == 0 { make_test() } else { Default::default() };
     world.usage.cost_usd = 0.3;
     world.restless = dice.roll(8) == 0;
     live(&mut world, &mut dice, seed, seen)
@@ -374,6 +380,9 @@ fn usd(usd: f64) -> Allowance {
 fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatus) {
     if let Some(gate) = world.state.gates.values().next().cloned() {
         let command = match *dice.pick(&["yes", "no", "ask", "nobody"]) {
+            "yes" if gate.shown_checks.is_some() && dice.roll(2) == 0 => {
+                press(&gate, ButtonAct::UseChecks)
+            }
             "yes" => press(&gate, ButtonAct::Approve),
             "no" => press(&gate, ButtonAct::Reject),
             "ask" if gate.kind == GateKind::Budget => press(&gate, ButtonAct::Reject),

@@ -154,6 +154,7 @@ impl Branch {
                 })
             }
             EffectKind::Base { .. }
+            | EffectKind::UseChecks { .. }
             | EffectKind::Action { .. }
             | EffectKind::Release { .. }
             | EffectKind::Baseline { .. }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
+use crate::domain::check_proposal::{CheckProposal, ProposedCommand};
 use crate::domain::config::AgentKind;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection, LandingNotes};
@@ -50,6 +51,17 @@ pub(super) const GENERAL: ChannelId = ChannelId(10);
 /// The commit that the branch begins with.
 const FIRST: &str = "b0";
 
+/// What a project with a Makefile shows.
+pub(super) fn make_test() -> CheckProposal {
+    let check = ProposedCommand {
+        name: "make test".to_owned(),
+        command: vec!["make".to_owned(), "test".to_owned()],
+        files: Vec::new(),
+        because: "Makefile".to_owned(),
+    };
+    CheckProposal { checks: vec![check], ..CheckProposal::default() }
+}
+
 pub(super) fn policy() -> Policy {
     let owner = Holders { users: [OWNER].into(), roles: BTreeSet::new() };
     Policy {
@@ -66,6 +78,7 @@ pub(super) fn policy() -> Policy {
         actions: std::collections::BTreeMap::new(),
         train: crate::domain::policy::TrainPolicy::default(),
         check_names: vec!["tests".to_owned(), "unit".to_owned()],
+        shown_checks: CheckProposal::default(),
         checks_digest: String::new(),
         proves_base: false,
         project: "demo".to_owned(),
@@ -707,6 +720,7 @@ impl World {
             }
             EffectKind::Base { .. }
             | EffectKind::Checks { .. }
+            | EffectKind::UseChecks { .. }
             | EffectKind::Action { .. }
             | EffectKind::Release { .. }
             | EffectKind::Baseline { .. }
@@ -902,6 +916,7 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
         EffectKind::Checks { commit, .. } => {
             EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
         }
+        EffectKind::UseChecks { .. } => EffectOutcome::ChecksChanged,
         EffectKind::Merge { commit, .. } => {
             EffectOutcome::Merged { commit: commit.clone(), notes: LandingNotes::default() }
         }

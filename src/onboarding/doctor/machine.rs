@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::finding::{Check, Finding, Repair, safe};
 use crate::discord::standing;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 use crate::git::{GitError, Project};
-use crate::onboarding::proposals::{self, Proposals};
+use crate::onboarding::proposals;
 use crate::onboarding::{open_project, place_outside};
 use crate::platform::ask::ask;
 use crate::platform::confinement::{self, Confinement};
@@ -180,11 +181,11 @@ async fn no_checks(workspace: &Workspace) -> Finding {
     // What is wrong with the project is told already.
     let shown = match open_project(workspace) {
         Ok(project) => tasks::blocking(move || proposals::propose(&project)).await,
-        Err(_) => Ok(Ok(Proposals::default())),
+        Err(_) => Ok(Ok(CheckProposal::default())),
     };
     match shown {
         Ok(Ok(shown)) if !shown.checks.is_empty() => {
-            Finding::advice(Check::Git, "doctor.checks.proposed", shown.values())
+            Finding::advice(Check::Git, "doctor.checks.proposed", json!(shown))
         }
         Ok(_) | Err(_) => Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({})),
     }

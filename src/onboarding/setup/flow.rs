@@ -409,7 +409,7 @@ impl<'a> Steps<'a> {
         if found.checks.is_empty() {
             return Ok(());
         }
-        let values = found.values();
+        let values = json!(found);
         if options.dry_run {
             self.tell("checks", Outcome::Planned, "setup.checks.planned", values);
             return Ok(());
@@ -420,7 +420,7 @@ impl<'a> Steps<'a> {
             self.tell("checks", Outcome::Open, "setup.checks.proposed", values);
             return Ok(());
         }
-        let settings = found.settings(&self.workspace.runtime);
+        let settings = proposals::settings(&found, &self.workspace.runtime);
         write(&options.root, ConfigFile::Runtime, &settings, &mut self.journal)?;
         self.tell("checks", Outcome::Done, "setup.checks.written", values);
         Ok(())

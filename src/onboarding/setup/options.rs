@@ -8,12 +8,12 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use super::error::SetupError;
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::domain::word::words;
-use crate::onboarding::proposals::Proposals;
 
 /// Where Discord is.
 pub const DISCORD: &str = "https://discord.com";
@@ -105,7 +105,7 @@ pub struct Talk<'a> {
     /// is said.
     pub ask: &'a mut (dyn FnMut(Option<Role>) -> std::io::Result<Option<SecretString>> + Send),
     /// Asks whether these checks are to be written; `None` where nobody can be asked.
-    pub accept: &'a mut (dyn FnMut(&Proposals) -> std::io::Result<Option<bool>> + Send),
+    pub accept: &'a mut (dyn FnMut(&CheckProposal) -> std::io::Result<Option<bool>> + Send),
 }
 
 /// The tokens of a file: one alone, or a line `role=token` for the bot of each role.
