@@ -156,6 +156,8 @@ words! {
         NeedsRealAgent = "needs_real_agent",
         /// Nothing on the machine confines agents, and the operator has not allowed one without.
         NoSandbox = "no_sandbox",
+        /// A disk was full.
+        NoSpace = "no_space",
         /// Anything else.
         Other = "other",
     }
@@ -187,6 +189,7 @@ impl FailKind {
             | Self::BeyondConflict
             | Self::NeedsRealAgent
             | Self::NoSandbox
+            | Self::NoSpace
             | Self::Other => false,
         }
     }
@@ -210,6 +213,7 @@ impl FailKind {
             | Self::UnsolvedConflict
             | Self::BeyondConflict
             | Self::MaxTurns
+            | Self::NoSpace
             | Self::Other => true,
             Self::Auth
             | Self::Quota

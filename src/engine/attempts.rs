@@ -61,6 +61,7 @@ pub(super) fn failed(
         }
         (FailKind::Quota, Some(until)) if wait(turn, id, report, until, why) => return,
         (FailKind::RateLimit, _) => return rate_limited(turn, id, report, failure, why),
+        (FailKind::NoSpace, _) if wait_for_room(turn, id, report, message, why) => return,
         (_, _) => {}
     }
     let limit = turn.attempts(id);
@@ -180,6 +181,32 @@ fn wait(
     true
 }
 
+/// A disk was full: the same attempt begins again when there is room, and does not count. Whether that is still worth
+/// it.
+fn wait_for_room(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    report: &RunReport,
+    message: &str,
+    why: &str,
+) -> bool {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return true };
+    if request.work.spent.waits >= WAITS {
+        return false;
+    }
+    request.work.spent.waits += 1;
+    request.work.spent.forgiven_turns += 1;
+    // Whoever lets it begin looks for room first; this is for what needs more than that.
+    let until = now.plus_seconds(backoff_seconds(FailKind::NoSpace, request.work.spent.waits));
+    let said = say::cut(message, 300);
+    turn.record(id, EventKind::Waits, report.role.as_str(), &said, json!(until));
+    let values = json!({ "role": report.role, "message": said });
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.no_space", values);
+    handoff::delegate(turn, id, report.role, report.step, why, Some(until));
+    true
+}
+
 /// The model's server refused because of too many requests: the same attempt goes on when the server says, or
 /// a little later each time, and does not count. So often and so long as the limits say; then a person is asked.
 fn rate_limited(
@@ -291,11 +318,19 @@ fn code(kind: FailKind) -> BlockCode {
         | FailKind::Crash
         | FailKind::Contract
         | FailKind::WroteFiles
+        | FailKind::NoSpace
         | FailKind::Other => BlockCode::StepFailed,
     }
 }
 
-/// How long to wait before the next attempt: longer where the cause is the provider's load.
+/// How long to wait before the next attempt: longer each time where the cause is the provider's load, or a disk.
 fn backoff_seconds(kind: FailKind, attempt: u32) -> u64 {
-    if kind.is_of_the_service() { 30 * (1 << attempt.min(6).saturating_sub(1)) } else { 0 }
+    let first = if kind == FailKind::NoSpace {
+        5
+    } else if kind.is_of_the_service() {
+        30
+    } else {
+        0
+    };
+    first * (1 << attempt.min(6).saturating_sub(1))
 }

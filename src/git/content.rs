@@ -22,6 +22,7 @@ use super::stat_index::{Entry, Stat, StatIndex};
 use super::submodules::{self, Submodule, Submodules};
 use super::tracked::{MODE_GITLINK, Tracked, as_path, below, holds, read_tree};
 use super::{GitError, Result, tree_diff};
+use crate::platform::disk::is_full;
 use crate::platform::files;
 
 const ATTRIBUTES: &str = ".gitattributes";
@@ -55,7 +56,8 @@ pub(super) fn look(
     let tracked = read_tree(&mut index, base)?;
     let submodules = Submodules::of(view, &tracked)?;
     let old = StatIndex::read(seen);
-    let before = moment(seen)?;
+    // Without a moment no file is known again by its times.
+    let before = unless_full(moment(seen))?.unwrap_or_default();
     let mut walk = Walk {
         view,
         tracked: &tracked,
@@ -122,7 +124,7 @@ pub(super) fn look(
         new.entries.insert(path, Entry { id, mode, stat: stat(&meta) });
     }
     if new.rests_on != old.rests_on || new.entries != old.entries {
-        new.write(seen)?;
+        unless_full(new.write(seen))?;
     }
     Ok(index)
 }
@@ -186,6 +188,15 @@ fn moment(seen: &Path) -> Result<(i64, i64)> {
     files::write(&probe, "now")?;
     let meta = files::metadata(&probe)?;
     Ok((meta.ctime(), meta.ctime_nsec()))
+}
+
+/// What a look notes only saves time: on a full disk it does without.
+fn unless_full<T>(noted: Result<T>) -> Result<Option<T>> {
+    match noted {
+        Ok(noted) => Ok(Some(noted)),
+        Err(GitError::File(error)) if is_full(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether a file was touched last before a moment, so that whatever happens to it later shows.

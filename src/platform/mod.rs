@@ -16,6 +16,7 @@ pub mod disk;
 pub mod files;
 #[doc(hidden)]
 pub mod forgetful_disk;
+pub mod full_disk;
 pub mod heap;
 pub mod hidden;
 pub mod ids;

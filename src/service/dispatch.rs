@@ -11,7 +11,7 @@ use super::busy::Busy;
 use super::checks;
 use super::effect_error::EffectError;
 use super::effects;
-use super::full_disk::Waiting;
+use super::full_disk::{Waiting, refuse_without_room};
 use super::job;
 use super::run_calls::RunCalls;
 use super::run_inboxes::WorkerNotice;
@@ -29,6 +29,7 @@ use crate::domain::run::{Run, RunOutcome, RunReport};
 use crate::engine::{Answer, is_wanted, plan_is_full};
 use crate::git::{GitError, TreeId};
 use crate::platform::beneath::Folder;
+use crate::platform::files::FileError;
 use crate::platform::{clock, ids, tasks};
 use crate::relay;
 use crate::store::StoreError;
@@ -43,6 +44,8 @@ const LEASE: Lease = Lease { lasts_ms: 24 * 60 * 60 * 1_000, renew_ms: 15_000 };
 enum DispatchError {
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
@@ -196,6 +199,7 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
 
 /// What the worktree of a request holds before its next run.
 async fn tree_before(team: &Arc<Team>, envelope: &Envelope) -> Result<TreeId, DispatchError> {
+    refuse_without_room(team)?;
     let _one = team.git.lock().await;
     let (team, id, step) = (Arc::clone(team), envelope.envelope.request_id.clone(), envelope.step);
     Ok(tasks::blocking(move || task::tree_for(&team, &id, step)?.tree_id()).await??)

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::team::{FOR_SPACE, Team};
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
-use crate::platform::disk::is_full;
 use crate::platform::files::FileError;
+use crate::platform::full_disk::full_path;
 use crate::platform::machine;
 
 /// Somebody who waits for room.
@@ -53,6 +53,22 @@ impl Waiting {
     }
 }
 
+/// Bytes without which no agent begins: it would only come to a full disk.
+const TO_BEGIN: u64 = 8 * 1024 * 1024;
+
+/// Refuses where there is too little room for an agent to begin.
+///
+/// # Errors
+/// With the path that has the least.
+pub(super) fn refuse_without_room(team: &Team) -> Result<(), FileError> {
+    let path = fullest(team);
+    if machine::free_bytes(&path).is_ok_and(|free| free < TO_BEGIN) {
+        let source = io::ErrorKind::StorageFull.into();
+        return Err(FileError { action: "write", path, source });
+    }
+    Ok(())
+}
+
 /// Where the team writes with the least room.
 fn fullest(team: &Team) -> PathBuf {
     let state = team.workspace.state_dir();
@@ -61,53 +77,4 @@ fn fullest(team: &Team) -> PathBuf {
     let all = own.chain([team.project.common_dir().to_owned()]);
     let room = |path: &PathBuf| machine::free_bytes(path).unwrap_or(u64::MAX);
     all.min_by_key(room).unwrap_or(state)
-}
-
-/// The path that there was no room for, where that is what went wrong; where the error does not name it, what
-/// `otherwise` says.
-fn full_path(
-    trouble: &(dyn Error + 'static),
-    otherwise: impl FnOnce() -> PathBuf,
-) -> Option<PathBuf> {
-    let mut error = trouble;
-    loop {
-        if let Some(file) = error.downcast_ref::<FileError>() {
-            return is_full(file).then(|| file.path.clone());
-        }
-        // Of an error that passes on what is below it, only that is seen.
-        if let Some(io) = error.downcast_ref::<io::Error>() {
-            let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-            return full.contains(&io.kind()).then(otherwise);
-        }
-        match error.source() {
-            Some(source) => error = source,
-            None => break,
-        }
-    }
-    let said = trouble.to_string();
-    let words = ["No space left on device", "Disk quota exceeded"];
-    words.iter().any(|words| said.contains(words)).then(otherwise)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::git::GitError;
-
-    #[test]
-    fn a_full_disk_is_found_below_whatever_was_done_and_named_by_its_path() {
-        let failed = |kind: io::ErrorKind| {
-            let path = PathBuf::from("/srv/x");
-            FileError { action: "write", path, source: kind.into() }
-        };
-        let found = |error: &(dyn Error + 'static)| full_path(error, || PathBuf::from("/work"));
-        for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
-            assert_eq!(found(&failed(full)), Some(PathBuf::from("/srv/x")));
-            assert_eq!(found(&GitError::File(failed(full))), Some(PathBuf::from("/work")));
-        }
-        let refused = io::ErrorKind::PermissionDenied;
-        assert_eq!(found(&GitError::File(failed(refused))), None);
-        let git = GitError::Git(git2::Error::from_str("could not write: No space left on device"));
-        assert_eq!(found(&git), Some(PathBuf::from("/work")));
-    }
 }

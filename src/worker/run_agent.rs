@@ -1,6 +1,7 @@
 //! Lets the agent of one generation work, or goes on with the one that an earlier start left, and says what came of
 //! it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -21,11 +22,14 @@ use crate::domain::time::Timestamp;
 use crate::git::{GitError, TreeId, Worktree};
 use crate::model_proxy::{self, ModelProxy, ProxyOptions, socket_in};
 use crate::platform::plug::{self, Point};
-use crate::platform::{clock, tasks};
+use crate::platform::{clock, full_disk, tasks};
 
 /// What an agent is told that was ended with the team, and that remembers what it did.
 const CUT_OFF: &str = "You were cut off in the middle of this step, and it begins anew. What you had changed in the worktree \
 was put back: look at what is there before you go on.";
+
+/// How long a full disk is left alone before the next try.
+const FOR_ROOM: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What came of it.
 pub(super) enum AgentEnd {
@@ -173,8 +177,28 @@ impl RunAgent {
         Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
     }
 
-    /// What came of the run, with the facts from git.
+    /// What came of the run. What cannot be put in order on a full disk waits for room.
     async fn report(
+        &self,
+        worktree: &Worktree,
+        outcome: AgentOutcome,
+    ) -> Result<AgentEnd, RunAgentError> {
+        loop {
+            let reported = self.with_facts(worktree, outcome.clone()).await;
+            let Err(error) = &reported else { return reported };
+            let Some(path) = full_disk::full_path(error, || worktree.path()) else {
+                return reported;
+            };
+            tracing::error!(path = %path.display(), "the disk is full; the run waits for room");
+            tokio::select! {
+                () = self.cancel.cancelled() => return reported,
+                () = tokio::time::sleep(FOR_ROOM) => {}
+            }
+        }
+    }
+
+    /// What came of the run, with the facts from git; what it left behind without a result is put aside.
+    async fn with_facts(
         &self,
         worktree: &Worktree,
         outcome: AgentOutcome,
@@ -185,6 +209,10 @@ impl RunAgent {
             let paths: Vec<_> = changed.iter().take(5).map(|path| path.path.as_str()).collect();
             let message = format!("{} may not write, and wrote {}", job.role, paths.join(", "));
             outcome.outcome = RunOutcome::failed(FailKind::WroteFiles, message);
+        }
+        if let Some(path) = full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()]) {
+            let message = format!("no room was left on the disk of {}", path.display());
+            outcome.outcome = RunOutcome::failed(FailKind::NoSpace, message);
         }
         match &mut outcome.outcome {
             RunOutcome::Failed { .. } => self.keep_aside(worktree).await?,
@@ -219,6 +247,21 @@ impl RunAgent {
             },
         })))
     }
+}
+
+/// The folder whose full disk kept an agent from what it was to do, by what it said of it.
+fn full_disk<'a>(outcome: &RunOutcome, folders: [&'a Path; 2]) -> Option<&'a Path> {
+    let met = match outcome {
+        RunOutcome::Failed { message, answer, .. } => {
+            let beginning = answer.as_ref().map(|answer| answer.beginning.as_str());
+            full_disk::says_full(message) || beginning.is_some_and(full_disk::says_full)
+        }
+        RunOutcome::Result(result) => {
+            let said = [&result.summary, &result.error];
+            result.is_negative() && said.iter().any(|said| full_disk::says_full(said))
+        }
+    };
+    folders.into_iter().find(|folder| met && full_disk::is_nearly_full(folder))
 }
 
 /// The outcome with what the proxy counted.

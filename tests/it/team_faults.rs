@@ -286,3 +286,22 @@ async fn a_full_disk_is_told_with_its_path_and_the_work_goes_on_when_there_is_ro
         house.close().await;
     }
 }
+
+#[tokio::test]
+async fn an_agent_that_met_a_full_disk_begins_again_when_there_is_room_and_no_attempt_is_counted() {
+    let mut house = House::built(Plan::default()).await;
+    let line = "a".repeat(1_000) + "\n";
+    house.commit_by_hand("large.txt", &line.repeat(6_000), "Something large");
+    let more = house.beside("more");
+    on_a_small_disk(&mut house, ".teams_runtime/worktrees", "20m", &more);
+    house.start();
+    let asked = house.ask("in large.txt replace \"aaaa\" with \"bbbbbbbbbbbbbbbb\"").await;
+    let told = words(&house.reads(&asked, "was cut off").await);
+    assert!(told.contains("Developer") && told.contains(".teams_runtime/worktrees"), "{told}");
+    tokio::task::spawn_blocking(move || std::fs::write(more, "256m\n").unwrap()).await.unwrap();
+    let done = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.times(&done, "attempt_failed"), 0);
+    assert!(house.times(&done, "waits") > 0);
+    assert_eq!(house.on_branch("large.txt").len(), 6_000 * 4_001);
+    house.close().await;
+}

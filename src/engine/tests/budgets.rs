@@ -2,6 +2,7 @@
 
 use super::scenes::{report, work_until};
 use super::world::{Todo, World, crash, policy, press};
+use crate::domain::block::BlockCode;
 use crate::domain::budget::{Allowance, Budgets, Price, PriceTable};
 use crate::domain::change::Change;
 use crate::domain::config::AgentKind;
@@ -336,4 +337,22 @@ fn a_run_that_a_rate_limit_ends_shows_what_the_plan_bears() {
     let todo = work_until(&mut world, |_, _| true);
     report(&mut world, &todo, failure(FailKind::RateLimit, None));
     assert_eq!(world.state.spending.plan_limits[&AgentKind::Rehearsal].runs, 1);
+}
+
+#[test]
+fn a_full_disk_counts_as_no_attempt_and_is_waited_for_so_often() {
+    let mut world = World::new(policy());
+    let id = world.message("hello");
+    let mut waited = Vec::new();
+    while world.request(&id).status == RequestStatus::Delegated {
+        let todo = work_until(&mut world, |_, _| true);
+        report(&mut world, &todo, failure(FailKind::NoSpace, None));
+        let next = world.state.envelopes.values().find_map(|it| it.not_before);
+        waited.extend(next.map(|at| (at.millis() - world.clock) / 1_000));
+        world.wait_for_an_envelope();
+    }
+    assert_eq!(waited[..7], [5, 10, 20, 40, 80, 160, 160]);
+    let request = world.request(&id);
+    assert_eq!(request.blocked.as_ref().unwrap().code, BlockCode::StepFailed);
+    assert_eq!((said(&world, "room.no_space"), request.work.spent.counted_turns()), (50, 3));
 }

@@ -11,7 +11,7 @@ use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment}
 use crate::domain::time::Timestamp;
 use crate::platform::confinement::Confinement;
 use crate::platform::supervise::{self, EndedBy, Exit, RunFolderState};
-use crate::platform::{clock, files, layers, machine};
+use crate::platform::{clock, files, full_disk, layers};
 pub use command::isolation;
 use command::{CheckFolders, Output, clear, clear_outside, execute, milliseconds, off_thread};
 pub use environments::{EnvironmentStore, KeptEnvironment, PreparedEnvironment};
@@ -188,8 +188,8 @@ fn judge(
         }
     }
     if verdict == CheckVerdict::Failed
-        && DISK_FULL.iter().any(|words| text.contains(words))
-        && machine::free_bytes(&place.layout.tree.lies).is_ok_and(|free| free < ROOM)
+        && full_disk::says_full(&text)
+        && full_disk::is_nearly_full(&place.layout.tree.lies)
     {
         verdict = CheckVerdict::CutOff;
         notes.push(format!("the disk of {} was full", place.layout.tree.lies.display()));
@@ -230,11 +230,6 @@ fn judge(
         compared: None,
     })
 }
-
-/// Words of programs that had no room left.
-const DISK_FULL: [&str; 3] = ["No space left on device", "Disk quota exceeded", "ENOSPC"];
-/// Bytes with which a disk counts as full beside such words.
-const ROOM: u64 = 64 * 1024 * 1024;
 
 /// Words of programs that wanted a network.
 const NETWORK_MISSED: [&str; 12] = [
