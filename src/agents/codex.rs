@@ -1,6 +1,6 @@
 //! Codex CLI: how it is started and what its JSON lines mean (`spec/agents.md` section 1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,8 @@ pub(super) struct Turn<'a> {
     pub(super) charter: &'a str,
     /// Its environment; of which its commands get what they need.
     pub(super) env: &'a BTreeMap<String, String>,
+    /// Which variables of it tell where prepared dependencies are.
+    pub(super) prepared: &'a BTreeMap<String, String>,
     /// The tools of the team.
     pub(super) tools: Option<&'a Tools>,
     pub(super) resume: Option<&'a str>,
@@ -145,7 +147,9 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     set("sandbox_workspace_write.exclude_slash_tmp", "true");
     set("sandbox_workspace_write.network_access", "false");
     set("shell_environment_policy.inherit", "core");
-    for name in FOR_COMMANDS {
+    let prepared = turn.prepared.keys().map(String::as_str);
+    let names: BTreeSet<&str> = FOR_COMMANDS.into_iter().chain(prepared).collect();
+    for name in names {
         if let Some(value) = turn.env.get(name) {
             set(&format!("shell_environment_policy.set.{name}"), &toml(value));
         }

@@ -266,6 +266,7 @@ fn k10_a_resumed_turn_is_told_everything_again() {
                 access: &WriteAccess::Worktree,
                 schema: "/schema.json".as_ref(),
                 env: &std::collections::BTreeMap::new(),
+                prepared: &std::collections::BTreeMap::new(),
                 tools: None,
                 pinned: false,
                 charter: "x",
@@ -291,7 +292,8 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             worktree: "/tree".as_ref(),
             access,
             schema: "/schema.json".as_ref(),
-            env: &std::collections::BTreeMap::new(),
+            env: &[("GOMODCACHE".to_owned(), "/kept/mod".to_owned())].into(),
+            prepared: &[("GOMODCACHE".to_owned(), "/kept/mod".to_owned())].into(),
             tools: None,
             pinned: false,
             charter: "x",
@@ -301,6 +303,8 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             proxy: None,
         };
         let args = codex::arguments(&config, &turn);
+        let told = "shell_environment_policy.set.GOMODCACHE=\"/kept/mod\"";
+        assert!(args.iter().any(|arg| arg == told), "{args:?}");
         let after = |flag: &str| args[args.iter().position(|arg| arg == flag).unwrap() + 1].clone();
         assert_eq!(args[args.len() - 3..], ["resume", "ID", "-"]);
         let search = if turn.web { "web_search=live" } else { "web_search=disabled" };

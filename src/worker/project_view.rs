@@ -70,17 +70,24 @@ fn is_free(project: &Path, run: &RunSpec) -> bool {
         && !places::home().is_some_and(|home| home.starts_with(project))
 }
 
-/// Where in a home tools look for what they have downloaded, and how they are told of another place.
-const DOWNLOADS: [(&str, &str); 2] = [("CARGO_HOME", ".cache/cargo"), ("GOMODCACHE", "go/pkg/mod")];
+/// Where in a home tools look for what they have downloaded, and how they are told of another place: the variable, and
+/// what stands before the path in it.
+const DOWNLOADS: [(&str, &str, &str); 5] = [
+    (".cache/cargo", "CARGO_HOME", ""),
+    ("go/pkg/mod", "GOMODCACHE", ""),
+    (".m2/repository", "MAVEN_OPTS", "-Dmaven.repo.local="),
+    (".gradle/caches", "GRADLE_RO_DEP_CACHE", ""),
+    (".cache/pypoetry/virtualenvs", "POETRY_VIRTUALENVS_PATH", ""),
+];
 
 /// What was prepared in a home, as tools are told of it.
 fn homes(lent: &[PreparedEnvironment]) -> (BTreeMap<String, String>, Vec<PathBuf>) {
     let mut told = BTreeMap::new();
     let mut readable = Vec::new();
-    for (name, below) in DOWNLOADS {
+    for (below, name, before) in DOWNLOADS {
         let found = lent.iter().map(|one| one.home().join(below)).find(|path| files::exists(path));
         if let Some(path) = found {
-            told.insert(name.to_owned(), path.to_string_lossy().into_owned());
+            told.insert(name.to_owned(), format!("{before}{}", path.display()));
             readable.push(path);
         }
     }

@@ -98,6 +98,7 @@ pub(super) fn launch(
                     schema: &schema,
                     charter: &spec.task.charter,
                     env: &env,
+                    prepared: &spec.surroundings.prepared,
                     tools: tools.as_ref(),
                     resume: launching.resume,
                     web,
