@@ -175,6 +175,31 @@ pub enum GitError {
         /// What else it would change.
         paths: Vec<String>,
     },
+    /// The files of the branch cannot be listed.
+    #[error("the files of {commit} cannot be listed ({reason}); `git fsck` tells what is damaged")]
+    Unlisted {
+        /// The commit.
+        commit: String,
+        /// What git says.
+        reason: String,
+    },
+    /// The repository is somebody else's.
+    #[error(
+        "{0} belongs to another user, so git does not trust it; run `git config --global --add safe.directory {0}`, or \
+         let its owner run teams", path.display()
+    )]
+    Owner {
+        /// The project.
+        path: PathBuf,
+    },
+    /// Nothing can be written in the repository.
+    #[error("{} cannot be written: {reason}", path.display())]
+    ReadOnly {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
     /// The worktree's own note cannot be read.
     #[error("the note {} of a worktree cannot be read: {reason}", path.display())]
     BadNote {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use git2::{ConfigLevel, ErrorCode, Index, ObjectType, Oid, Repository};
+use git2::{ConfigLevel, ErrorCode, Index, ObjectType, Oid, Repository, RepositoryState};
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filters;
@@ -95,6 +95,8 @@ impl Project {
         let repository = Repository::open(path).map_err(|error| {
             if error.code() == ErrorCode::NotFound {
                 GitError::NotARepository { path: path.to_owned() }
+            } else if error.code() == ErrorCode::Owner {
+                GitError::Owner { path: path.to_owned() }
             } else if error.message().contains("object format") {
                 GitError::Sha256 { path: path.to_owned() }
             } else {
@@ -107,6 +109,9 @@ impl Project {
         let checked_out = checked_out_branch(&repository)?;
         let branch = match (branch, &checked_out) {
             ("", Some(current)) => current.clone(),
+            ("", None) if repository.state() != RepositoryState::Clean => {
+                return Err(GitError::OperationInProgress { path: path.to_owned() });
+            }
             ("", None) => {
                 return Err(GitError::Detached { path: path.to_owned() });
             }
@@ -133,10 +138,31 @@ impl Project {
     /// # Errors
     /// [`GitError::OperationInProgress`].
     pub fn refuse_unfinished(&self) -> Result<()> {
-        if self.repository()?.state() == git2::RepositoryState::Clean {
+        if self.repository()?.state() == RepositoryState::Clean {
             return Ok(());
         }
         Err(GitError::OperationInProgress { path: self.path.clone() })
+    }
+
+    /// Refuses a project in which the team could not begin, without touching it.
+    ///
+    /// # Errors
+    /// [`GitError::OperationInProgress`], [`GitError::ReadOnly`], [`GitError::Unlisted`].
+    pub fn refuse_unready(&self) -> Result<()> {
+        let repository = Repository::open(&self.path)?;
+        if repository.state() != RepositoryState::Clean {
+            return Err(GitError::OperationInProgress { path: self.path.clone() });
+        }
+        if let Err(error) = rustix::fs::access(&self.common, rustix::fs::Access::WRITE_OK) {
+            let reason = std::io::Error::from(error).to_string();
+            return Err(GitError::ReadOnly { path: self.common.clone(), reason });
+        }
+        let Some(tip) = self.branch_tip(&repository)? else { return Ok(()) };
+        let listed = || read_tree(&mut Index::new()?, &repository.find_commit(tip)?.tree()?);
+        listed().map(|_| ()).map_err(|error| GitError::Unlisted {
+            commit: tip.to_string(),
+            reason: error.to_string(),
+        })
     }
 
     /// The same with filters of git's attributes that may be run.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use git2::Tree;
 
 use super::{Project, Result, content};
-use crate::platform::{files, ids};
+use crate::platform::{files, full_disk, ids};
 
 /// Folders that are kept; the oldest beyond them go.
 const KEPT: usize = 3;
@@ -55,8 +55,9 @@ impl TreePool {
 
     /// Keeps a folder that nobody uses any more; one that is not there is fine.
     pub(super) fn keep(&self, dir: &Path, seen: &Path) -> Result<()> {
-        if !is_folder(dir) {
-            files::remove_any(dir)?;
+        // What else was written there is not needed, and may be what fills the disk.
+        if !is_folder(dir) || full_disk::is_nearly_full(dir) {
+            files::remove_dir_all_forced(dir)?;
         } else {
             let kept = self.0.join(ids::uuid_v7().to_string());
             files::create_dir_all(&kept)?;

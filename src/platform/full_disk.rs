@@ -11,7 +11,8 @@ use super::machine::free_bytes;
 /// Whether what a program said tells that it met a full disk.
 #[must_use]
 pub fn says_full(words: &str) -> bool {
-    const SAYINGS: [&str; 3] = ["No space left on device", "Disk quota exceeded", "ENOSPC"];
+    const SAYINGS: [&str; 4] =
+        ["No space left on ", "no space left on ", "Disk quota exceeded", "ENOSPC"];
     SAYINGS.iter().any(|saying| words.contains(saying))
 }
 

@@ -18,6 +18,7 @@ use crate::platform::machine;
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     is_told: bool,
+    times: u32,
 }
 
 impl Waiting {
@@ -44,10 +45,13 @@ impl Waiting {
                 None => true,
             };
         }
+        // What itself fills the disk is not done over and over.
+        let wait = FOR_SPACE * 2_u32.pow(self.times.min(6));
+        self.times += 1;
         tokio::select! {
             () = team.closing.cancelled() => {}
             () = stop.cancelled() => {}
-            () = tokio::time::sleep(FOR_SPACE) => {}
+            () = tokio::time::sleep(wait) => {}
         }
         true
     }

@@ -169,10 +169,14 @@ async fn a_change_of_what_decides_is_not_prepared_before_a_person_agrees_and_sta
     let secret = repo.path.with_file_name("secret");
     std::fs::write(&secret, "password").unwrap();
     let mark = repo.path.with_file_name("mark");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = || std::fs::read(std::env::home_dir().unwrap().join(".bashrc")).ok();
+    let home_before = home();
     let script = format!(
-        "mkdir deps; sh ./deps.lock; ! cat {secret} 2>/dev/null; echo pwned 2>/dev/null > {mark} || true; \
+        "mkdir deps; sh ./deps.lock; cat {secret} 2>/dev/null && exit 7; echo pwned 2>/dev/null > {mark} || true; \
          ls {environments} 2>/dev/null && exit 9; echo bad >> $UV_CACHE_DIR.log; cp $UV_CACHE_DIR.log deps/cache; \
-         (echo > /dev/tcp/1.1.1.1/80) 2>/dev/null && exit 8; true",
+         bash -c 'exec 3<> /dev/tcp/127.0.0.1/{port}' 2>/dev/null && exit 8; true",
+        port = listener.local_addr().unwrap().port(),
         secret = secret.display(),
         mark = mark.display(),
         environments = repo.root.with_file_name("environments").display(),
@@ -198,6 +202,7 @@ async fn a_change_of_what_decides_is_not_prepared_before_a_person_agrees_and_sta
     is_green(&evidence);
     assert!(outcome(&evidence, "deps").log_tail.contains("other"));
     assert!(!mark.exists() && std::fs::read_to_string(&secret).unwrap() == "password");
+    assert_eq!(home(), home_before, "the home that it wrote to was its own");
     // Nobody else gets it, and what others have downloaded is as it was.
     let store = EnvironmentStore::at(&at.plan.environments);
     let apart: Vec<_> = store.list().unwrap().into_iter().filter_map(|it| it.apart).collect();

@@ -1,5 +1,6 @@
 //! `teams setup`, as an operator runs it, against the local guild.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -518,7 +519,31 @@ async fn a_project_in_which_the_team_could_not_work_is_refused_at_once() {
     std::fs::rename(&aside, &git).unwrap();
     open().set_head_detached(first).unwrap();
     refused("is on no branch (detached HEAD)").await;
+    // A person in the middle of a rebase has no branch either, and needs other advice.
+    std::fs::create_dir(git.join("rebase-merge")).unwrap();
+    refused("a merge or rebase is in progress").await;
+    std::fs::remove_dir(git.join("rebase-merge")).unwrap();
     open().set_head("refs/heads/main").unwrap();
+    std::fs::write(git.join("MERGE_HEAD"), format!("{first}\n")).unwrap();
+    refused("a merge or rebase is in progress").await;
+    std::fs::remove_file(git.join("MERGE_HEAD")).unwrap();
+    // A damaged repository, and one of somebody else.
+    let tree = open().find_commit(first).unwrap().tree_id().to_string();
+    let object = git.join("objects").join(&tree[..2]).join(&tree[2..]);
+    std::fs::rename(&object, yard.folder.path().join("object")).unwrap();
+    refused("`git fsck` tells what is damaged").await;
+    std::fs::rename(yard.folder.path().join("object"), &object).unwrap();
+    let own = std::fs::metadata(&project).unwrap().uid();
+    if own == 0 {
+        let of = |uid| {
+            for folder in [&project, &git] {
+                std::os::unix::fs::chown(folder, Some(uid), None).unwrap();
+            }
+        };
+        of(4_242);
+        refused("safe.directory").await;
+        of(0);
+    }
 
     // And `run` says the same of a workspace that was set up before.
     yard.setup(&[], &[]).await.well();

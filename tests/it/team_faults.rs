@@ -288,6 +288,25 @@ async fn a_full_disk_is_told_with_its_path_and_the_work_goes_on_when_there_is_ro
 }
 
 #[tokio::test]
+async fn a_check_that_met_a_full_disk_is_repeated_when_there_is_room() {
+    let fills = json!("head -c 40000000 /dev/zero > filler && echo 1 passed");
+    let checks = format!("[{{name: build, command: [sh, -c, {fills}]}}]");
+    let mut house =
+        House::built(Plan { checks, more: "prove_base: false\n".to_owned(), ..Plan::default() })
+            .await;
+    let more = house.beside("more");
+    on_a_small_disk(&mut house, ".teams_runtime/checks", "20m", &more);
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let told = house.reads(&asked, "no room left on the disk").await;
+    assert!(words(&told).contains(".teams_runtime/checks"), "{}", words(&told));
+    tokio::task::spawn_blocking(move || std::fs::write(more, "256m\n").unwrap()).await.unwrap();
+    let done = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.times(&done, "checks"), 1, "the one that came to its end");
+    house.close().await;
+}
+
+#[tokio::test]
 async fn an_agent_that_met_a_full_disk_begins_again_when_there_is_room_and_no_attempt_is_counted() {
     let mut house = House::built(Plan::default()).await;
     let line = "a".repeat(1_000) + "\n";

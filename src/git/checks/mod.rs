@@ -1,5 +1,6 @@
 //! The project's checks at an exact commit, run by the runtime itself: the evidence that "done" rests on.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
@@ -10,6 +11,7 @@ use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
 use crate::domain::time::Timestamp;
 use crate::platform::confinement::Confinement;
+use crate::platform::files::FileError;
 use crate::platform::supervise::{self, EndedBy, Exit, RunFolderState};
 use crate::platform::{clock, files, full_disk, layers};
 pub use command::isolation;
@@ -72,20 +74,20 @@ pub async fn run(
     })
     .await?;
     let tree_ms = milliseconds(begun, clock::now());
-    let mut checks = Vec::new();
-    for (number, spec) in plan.checks.iter().enumerate() {
-        if stop.is_cancelled() {
-            break;
-        }
-        checks.push(one(plan, spec, number + 1, &place, confinement, stop).await?);
-    }
+    let checks = all(plan, &place, confinement, stop).await;
     let (scratch, trees) = (scratch.to_owned(), plan.trees.clone());
+    let is_cut_off = checks.is_err();
     off_thread(move || {
         let layout = &place.layout;
+        // What kept them from their end may be what they wrote.
+        if is_cut_off {
+            files::remove_dir_all_forced(&layout.tree.lies)?;
+        }
         TreePool::at(&trees).keep(&layout.tree.lies, &layout.seen)?;
         clear(&scratch)
     })
     .await?;
+    let checks = checks?;
     if stop.is_cancelled() {
         return Err(GitError::Interrupted { reason: "the checks were stopped".to_owned() });
     }
@@ -123,6 +125,23 @@ fn used(environment: &PreparedEnvironment) -> UsedEnvironment {
         key: environment.key.clone(),
         prepared_ms: environment.is_new.then_some(environment.record.duration_ms),
     }
+}
+
+/// Runs all checks in their order, until they are to stop.
+async fn all(
+    plan: &CheckPlan,
+    place: &CheckFolders,
+    confinement: &Confinement,
+    stop: &CancellationToken,
+) -> Result<Vec<CheckRun>> {
+    let mut checks = Vec::new();
+    for (number, spec) in plan.checks.iter().enumerate() {
+        if stop.is_cancelled() {
+            break;
+        }
+        checks.push(one(plan, spec, number + 1, place, confinement, stop).await?);
+    }
+    Ok(checks)
 }
 
 async fn one(
@@ -187,12 +206,18 @@ fn judge(
             notes.extend(why);
         }
     }
-    if verdict == CheckVerdict::Failed
-        && full_disk::says_full(&text)
-        && full_disk::is_nearly_full(&place.layout.tree.lies)
-    {
-        verdict = CheckVerdict::CutOff;
-        notes.push(format!("the disk of {} was full", place.layout.tree.lies.display()));
+    let says_full = match verdict {
+        CheckVerdict::Failed => full_disk::says_full(&text),
+        CheckVerdict::NotStarted => exit.error.as_deref().is_some_and(full_disk::says_full),
+        CheckVerdict::Passed
+        | CheckVerdict::TimedOut
+        | CheckVerdict::CutOff
+        | CheckVerdict::EnvironmentFault => false,
+    };
+    let folders = [&place.layout.tree.lies, &place.scratch];
+    if let Some(path) = folders.into_iter().find(|it| says_full && full_disk::is_nearly_full(it)) {
+        let (path, source) = (path.clone(), ErrorKind::StorageFull.into());
+        return Err(FileError { action: "write", path, source }.into());
     }
     if verdict == CheckVerdict::Failed
         && let Some(met) = met_the_checkout(place, &text)

@@ -70,9 +70,12 @@ fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
 /// A project in which `teams run` would not start is refused before anything is made, in the same words.
 fn refuse_project(options: &Options) -> Result<String, SetupError> {
     let root = &options.root;
-    let workspace =
-        if workspace::is_workspace(root) { workspace::load(root)? } else { imagined(options)? };
-    Ok(open_project(&workspace)?.branch().to_owned())
+    if workspace::is_workspace(root) {
+        return Ok(open_project(&workspace::load(root)?)?.branch().to_owned());
+    }
+    let project = open_project(&imagined(options)?)?;
+    project.refuse_unready()?;
+    Ok(project.branch().to_owned())
 }
 
 /// The workspace that would be written.
