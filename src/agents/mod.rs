@@ -44,7 +44,7 @@ pub use prompt::{
 };
 pub use run::{Agent, AgentOutcome, Limits, ProjectView, RunSpec, Surroundings};
 pub use sandbox::{ProxyAddress, RUN_SOCKET, Sandbox, WriteAccess};
-pub use sent::{PromptRecord, SentText, Why, keep_sent, sent};
+pub use sent::{PromptRecord, SentText, Why, sent};
 pub use stuck::Patience;
 pub use words::{Mailbox, Words};
 

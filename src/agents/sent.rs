@@ -121,34 +121,3 @@ pub fn sent(run_dir: &Path) -> Result<Option<(PromptRecord, Vec<SentText>)>, Run
     }
     Ok(Some((record, all)))
 }
-
-/// Keeps what was sent, and nothing else of a run, in another folder. May be done again.
-///
-/// # Errors
-/// Where it cannot be copied.
-pub fn keep_sent(run_dir: &Path, to: &Path) -> Result<(), RunError> {
-    let copy = |name: &Path| -> Result<(), RunError> {
-        let from = run_dir.join(name);
-        if files::exists(&from) {
-            let to = to.join(name);
-            if let Some(folder) = to.parent() {
-                files::create_dir_all(folder)?;
-            }
-            files::write_private(&to, files::read(&from)?)?;
-        }
-        Ok(())
-    };
-    copy(SECTIONS.as_ref())?;
-    copy(PROMPT.as_ref())?;
-    copy(&Path::new(HAND_OVER).join(TURN_PROMPT))?;
-    for number in 0.. {
-        let folder = turn_name(number);
-        if !files::exists(&run_dir.join(&folder)) {
-            return Ok(());
-        }
-        for name in [TURN_PROMPT, TOLD, TurnPurpose::FILE] {
-            copy(&Path::new(&folder).join(name))?;
-        }
-    }
-    Ok(())
-}

@@ -9,7 +9,7 @@ use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::request::Request;
 use crate::domain::state::State;
-use crate::engine::{budget_on_card, by_guard, content_of, contract, needs_reason, shown_commands};
+use crate::engine::{budget_on_card, by_guard, command_lines, content_of, contract, needs_reason};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -128,7 +128,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             say(&commit.excerpt);
             if let Some(proposal) = &gate.shown_checks {
                 say("No check has proven it. The project shows:");
-                for command in shown_commands(proposal) {
+                for command in command_lines(&[&proposal.prepare[..], &proposal.checks].concat()) {
                     say(format_args!("  {command}"));
                 }
                 say("To use these from now on: teams checks propose --accept");

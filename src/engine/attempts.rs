@@ -17,6 +17,8 @@ use crate::domain::time::Timestamp;
 
 /// Times in a row that an agent's plan may turn out to be used up before a person is asked.
 const WAITS: u32 = 50;
+/// Times in a row that a disk may turn out to be full before that counts as an attempt.
+const FULL_DISKS: u32 = 6;
 /// Seconds that are waited at least for a plan.
 const SHORTEST_WAIT: u64 = 60;
 
@@ -192,17 +194,20 @@ fn wait_for_room(
 ) -> bool {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return true };
-    if request.work.spent.waits >= WAITS {
+    if request.work.spent.full_disks >= FULL_DISKS {
         return false;
     }
-    request.work.spent.waits += 1;
+    request.work.spent.full_disks += 1;
     request.work.spent.forgiven_turns += 1;
+    let times = request.work.spent.full_disks;
     // Whoever lets it begin looks for room first; this is for what needs more than that.
-    let until = now.plus_seconds(backoff_seconds(FailKind::NoSpace, request.work.spent.waits));
+    let until = now.plus_seconds(backoff_seconds(FailKind::NoSpace, times));
     let said = say::cut(message, 300);
     turn.record(id, EventKind::Waits, report.role.as_str(), &said, json!(until));
-    let values = json!({ "role": report.role, "message": said });
-    say::in_room(turn, id, Voice::Team, Priority::Error, "room.no_space", values);
+    if times == 1 {
+        let values = json!({ "role": report.role, "message": said });
+        say::in_room(turn, id, Voice::Team, Priority::Error, "room.no_space", values);
+    }
     handoff::delegate(turn, id, report.role, report.step, why, Some(until));
     true
 }

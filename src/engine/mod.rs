@@ -62,7 +62,7 @@ pub use budget::{amount, plan_is_full, plan_limit};
 pub use clock::due;
 pub use decide::{Input, decide};
 pub use decision::{Answer, Decision, Wake};
-pub use gates::{budget_on_card, by_guard, content_of, needs_reason, shown_commands};
+pub use gates::{budget_on_card, by_guard, command_lines, content_of, needs_reason};
 pub use intake::{depends_on_roles, would_take_in};
 pub use lanes::{advice_of, choose as choose_lane, with_signals};
 pub use questions::may_ask;

@@ -54,7 +54,7 @@ pub(super) fn look(
 ) -> Result<Index> {
     let mut index = view.index()?;
     let tracked = read_tree(&mut index, base)?;
-    let submodules = Submodules::of(view, &tracked)?;
+    let submodules = Submodules::of(view, &tracked);
     let old = StatIndex::read(seen);
     // Without a moment no file is known again by its times.
     let before = unless_full(moment(seen))?.unwrap_or_default();
@@ -69,8 +69,11 @@ pub(super) fn look(
         walk.folder(root, Path::new(""))?;
     }
     let Walk { files, attributes, .. } = walk;
-    let (inside, found): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        files.into_iter().partition(|(path, _)| submodules.around(path).is_some());
+    let (inside, found): (BTreeMap<_, _>, BTreeMap<_, _>) = if submodules.is_empty() {
+        (BTreeMap::new(), files)
+    } else {
+        files.into_iter().partition(|(path, _)| submodules.around(path).is_some())
+    };
     let rests_on = rests_on(view, filters, base, &attributes, &submodules)?;
     let is_valid = old.rests_on == rests_on;
     let known = |path: &Vec<u8>, meta: &Metadata| {
@@ -140,11 +143,17 @@ fn refuse_inside<'k>(
     inside: &BTreeMap<Vec<u8>, Metadata>,
     known: impl Fn(&Vec<u8>, &Metadata) -> Option<&'k Entry>,
 ) -> Result<()> {
-    for submodule in submodules.iter() {
+    let mut by_submodule: BTreeMap<&[u8], Vec<(&Vec<u8>, &Metadata)>> = BTreeMap::new();
+    for entry in inside {
+        if let Some(submodule) = submodules.around(entry.0) {
+            by_submodule.entry(&submodule.path).or_default().push(entry);
+        }
+    }
+    for (path, here) in by_submodule {
+        let Some(submodule) = submodules.at(path) else { continue };
         let is_here = |path: &[u8]| {
             submodules.around(path).is_some_and(|around| around.path == submodule.path)
         };
-        let here: Vec<_> = inside.iter().filter(|(path, _)| is_here(path)).collect();
         let refusal = |file: &[u8]| GitError::InsideSubmodule {
             path: as_path(&submodule.path).to_owned(),
             file: as_path(file).to_owned(),
@@ -152,11 +161,8 @@ fn refuse_inside<'k>(
         let is_missing = |(path, (_, mode)): &(&Vec<u8>, &(Oid, u32))| {
             *mode != MODE_GITLINK && is_here(path) && !inside.contains_key(*path)
         };
-        let missing = below(&submodules.tracked, &submodule.path).find(is_missing);
-        match (here.is_empty(), missing) {
-            (true, _) => continue,
-            (false, Some((path, _))) => return Err(refusal(path)),
-            (false, None) => {}
+        if let Some((path, _)) = below(&submodules.tracked, &submodule.path).find(is_missing) {
+            return Err(refusal(path));
         }
         let unknown = here.iter().filter(|(path, meta)| known(path, meta).is_none());
         let unknown: Vec<&[u8]> = unknown.filter_map(|(path, _)| submodule.within(path)).collect();
@@ -169,12 +175,30 @@ fn refuse_inside<'k>(
                 Some(it) => Some((it.id, it.mode)),
                 None => submodule.within(path).and_then(|path| read.get(path).copied()),
             };
-            if is.is_none() || submodules.tracked.get(path).copied() != is {
+            let wanted = submodules.tracked.get(path).copied();
+            let is_same = is.is_some() && wanted == is;
+            if !is_same && !lies_as_stored(view, path, meta, (wanted, is))? {
                 return Err(refusal(path));
             }
         }
     }
     Ok(())
+}
+
+/// Whether a file lies there as git stores it, whatever the rules for its line ends would make of it now.
+fn lies_as_stored(
+    view: &Repository,
+    path: &[u8],
+    meta: &Metadata,
+    (wanted, is): (Option<(Oid, u32)>, Option<(Oid, u32)>),
+) -> Result<bool> {
+    let (Some((id, mode)), Some((_, is_mode)), Some(root)) = (wanted, is, view.workdir()) else {
+        return Ok(false);
+    };
+    let bytes = || files::read(&root.join(as_path(path)));
+    Ok(meta.is_file()
+        && mode == is_mode
+        && Oid::hash_object(git2::ObjectType::Blob, &bytes()?)? == id)
 }
 
 /// A view of a submodule in the folder of a project's files.
@@ -315,7 +339,7 @@ impl Walk<'_> {
             let is_inside = self.submodules.around(&bytes).is_some();
             let tracked = if is_inside { inside.get(&bytes) } else { self.tracked.get(&bytes) };
             if tracked.is_some_and(|(_, mode)| *mode == MODE_GITLINK) {
-                if meta.is_dir() && self.submodules.iter().any(|it| it.path == bytes) {
+                if meta.is_dir() && self.submodules.at(&bytes).is_some() {
                     self.folder(&full, &path)?;
                 } else if !meta.is_dir() {
                     return Err(GitError::InsideSubmodule { file: path.clone(), path });
@@ -384,7 +408,7 @@ pub(super) fn bring(
 ) -> Result<()> {
     let target = &view.find_tree(target.id())?;
     let mut wanted = read_tree(&mut view.index()?, target)?;
-    let submodules = Submodules::of(view, &wanted)?;
+    let submodules = Submodules::of(view, &wanted);
     let mut old = StatIndex::read(seen);
     let rests_on = rests_on(view, filters, target, &attributes(&wanted), &submodules)?;
     wanted.extend(submodules.tracked.clone());
@@ -402,7 +426,7 @@ pub(super) fn bring(
         let is_file = |entry: &(&Vec<u8>, &(Oid, u32))| entry.1.1 != MODE_GITLINK;
         let left = wanted.iter().filter(is_file).filter(|(path, _)| !kept.contains(*path));
         let mut write: Vec<&[u8]> = left.map(|(path, _)| &path[..]).collect();
-        for submodule in submodules.iter().collect::<Vec<_>>().into_iter().rev() {
+        for submodule in submodules.iter().rev() {
             let (inside, others): (Vec<&[u8]>, Vec<&[u8]>) =
                 write.into_iter().partition(|path| submodule.within(path).is_some());
             let inside = inside.iter().filter_map(|path| submodule.within(path));
@@ -478,7 +502,7 @@ pub(super) fn write_all(
 ) -> Result<()> {
     let all = read_tree(&mut view.index()?, tree)?;
     view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
-    for submodule in Submodules::of(view, &all)?.iter() {
+    for submodule in Submodules::of(view, &all).iter() {
         write_whole(submodule, dir)?;
     }
     smudge(view, filters, tree, dir, all.keys().map(|path| as_path(path)))
@@ -487,6 +511,7 @@ pub(super) fn write_all(
 /// Writes all of a submodule anew into the folder of a project's files.
 fn write_whole(submodule: &Submodule, root: &Path) -> Result<()> {
     let dir = submodule.dir(root);
+    make_way(root, as_path(&submodule.path))?;
     files::remove_any(&dir)?;
     files::create_dir_all(&dir)?;
     let view = inner(submodule, root)?;
@@ -501,6 +526,7 @@ fn write_inside(submodule: &Submodule, root: &Path, paths: &[&Path]) -> Result<(
         return Ok(());
     }
     let dir = submodule.dir(root);
+    make_way(root, as_path(&submodule.path))?;
     files::create_dir_all(&dir)?;
     let view = inner(submodule, root)?;
     let tree = view.find_tree(submodule.tree)?;
@@ -574,27 +600,21 @@ pub(super) fn reset(
     // A changed ignore file hides or shows other files, so the second look may find more to do.
     for _ in 0..4 {
         let found = loop {
-            match write_tree(view, filters, known, seen) {
+            match write_settled(view, filters, known, seen) {
                 Err(GitError::NestedRepository { path }) => {
                     files::remove_dir_all_forced(&root.join(path))?;
                 }
-                Err(GitError::InsideSubmodule { path, .. }) => files::remove_any(&root.join(path))?,
                 found => break found?,
             }
         };
         if found == target.id() {
-            let submodules = Submodules::of(view, &wanted)?;
-            for submodule in submodules.iter() {
-                if files::list(&submodule.dir(&root))?.is_empty() {
-                    write_whole(submodule, &root)?;
-                }
-            }
-            return Ok(());
+            return fill(view, target, &root);
         }
         let found = view.find_tree(found)?;
         let (gone, write) = tree_diff::paths_between(view, &found, target)?;
         for path in &gone {
             // A folder can only be a submodule's.
+            make_way(&root, path)?;
             if is_folder(&root.join(path)) {
                 files::remove_any(&root.join(path))?;
             }
@@ -618,6 +638,39 @@ pub(super) fn reset(
         known = target;
     }
     Err(GitError::Unsteady { path: root })
+}
+
+/// [`write_tree`] where nobody is at work: what was changed in submodules goes.
+pub(super) fn write_settled(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    seen: &Path,
+) -> Result<Oid> {
+    loop {
+        match (write_tree(view, filters, base, seen), view.workdir()) {
+            (Err(GitError::InsideSubmodule { path, .. }), Some(root)) => {
+                make_way(root, &path)?;
+                files::remove_any(&root.join(path))?;
+            }
+            (found, _) => return found,
+        }
+    }
+}
+
+/// Writes the submodules of a tree of which nothing is there.
+pub(super) fn fill(view: &Repository, tree: &Tree<'_>, root: &Path) -> Result<()> {
+    let submodules = Submodules::of(view, &read_tree(&mut Index::new()?, tree)?);
+    for submodule in submodules.iter() {
+        make_way(root, as_path(&submodule.path))?;
+        let is_there = |(path, (_, mode)): (&Vec<u8>, &(Oid, u32))| {
+            *mode != MODE_GITLINK && files::symlink_metadata(&root.join(as_path(path))).is_ok()
+        };
+        if !below(&submodules.tracked, &submodule.path).any(is_there) {
+            write_whole(submodule, root)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a folder lies there, and no link.

@@ -226,7 +226,7 @@ impl Project {
         let repository = self.repository()?;
         let tree = repository.find_commit(self.head()?.0)?.tree()?;
         let tracked = read_tree(&mut Index::new()?, &tree)?;
-        let missing = Submodules::of(&repository, &tracked)?.missing;
+        let missing = Submodules::of(&repository, &tracked).missing;
         Ok(missing.iter().map(|path| as_path(path).display().to_string()).collect())
     }
 

@@ -20,6 +20,7 @@ impl Worktree {
     pub fn put_away(self, at: Timestamp) -> Result<()> {
         let root = self.own().parent().map(Path::to_owned).unwrap_or_default();
         if !self.is_shared() {
+            self.settled_tree_id()?;
             let view = self.view()?;
             let base = view.find_commit(self.base().0)?;
             let base_tree = base.tree()?;

@@ -1,7 +1,7 @@
 //! Submodules. A tree names their commits; their files come from the repositories that git keeps of them beside
 //! the project's own. Nothing is fetched here: one whose commit is not there stays an empty folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use git2::{Index, Oid, Repository};
@@ -27,10 +27,10 @@ pub(super) struct Submodule {
     repository: PathBuf,
 }
 
-/// The submodules of a tree whose files are to be had, those that lie in others after these.
+/// The submodules of a tree whose files are to be had.
 #[derive(Debug, Default)]
 pub(super) struct Submodules {
-    all: Vec<Submodule>,
+    all: BTreeMap<Vec<u8>, Submodule>,
     /// Where the others are.
     pub(super) missing: Vec<Vec<u8>>,
     /// What they hold, by its path in the project.
@@ -38,65 +38,84 @@ pub(super) struct Submodules {
 }
 
 impl Submodules {
-    /// Those that a tree names.
-    ///
-    /// # Errors
-    /// Where the repositories cannot be read.
-    pub(super) fn of(project: &Repository, tracked: &Tracked) -> Result<Submodules> {
+    /// Those that a tree names. What cannot be read of one makes it one that is not to be had.
+    pub(super) fn of(project: &Repository, tracked: &Tracked) -> Submodules {
         let mut found = Submodules::default();
-        if links(tracked).next().is_some() {
-            let mut folders = vec![project.commondir().to_owned()];
-            if project.path() != project.commondir() {
-                folders.push(project.path().to_owned());
-            }
-            found.add(&folders, tracked, b"", DEPTH)?;
+        if links(tracked).next().is_none() {
+            return found;
         }
-        Ok(found)
+        let mut repositories = Vec::new();
+        for folder in BTreeSet::from([project.commondir(), project.path()]) {
+            find(&folder.join(MODULES), DEPTH, &mut repositories);
+        }
+        // Before git kept them there, each lay in its own folder of the checkout.
+        if let Some(checkout) = project.commondir().parent() {
+            let own = links(tracked).map(|(path, _)| checkout.join(as_path(path)).join(".git"));
+            repositories.extend(own.filter(|path| path.is_absolute() && is_repository(path)));
+        }
+        found.add(&repositories, tracked, b"", DEPTH);
+        found
     }
 
-    fn add(
-        &mut self,
-        folders: &[PathBuf],
-        tracked: &Tracked,
-        at: &[u8],
-        depth: usize,
-    ) -> Result<()> {
-        let mut repositories = Vec::new();
-        for folder in folders {
-            find(&folder.join(MODULES), DEPTH, &mut repositories)?;
-        }
+    fn add(&mut self, folders: &[PathBuf], tracked: &Tracked, at: &[u8], depth: usize) {
+        let open = |folder: &PathBuf| Some((folder.clone(), Repository::open_bare(folder).ok()?));
+        let repositories: Vec<_> = folders.iter().filter_map(open).collect();
         for (path, commit) in links(tracked) {
-            // The id of a commit says all of its content: whatever name the repository has, it is this one.
-            let found = repositories.iter().find_map(|it| {
-                let repository = Repository::open_bare(it).ok()?;
-                let tree = repository.find_commit(commit).ok()?.tree_id();
-                Some((it, repository, tree))
-            });
             let path = [at, path].concat();
-            let Some((folder, repository, tree)) = found else {
+            // The id of a commit says all of its content: whatever name the repository has, it is this one.
+            let found = repositories
+                .iter()
+                .find_map(|(folder, repository)| Some((folder, whole_tree(repository, commit)?)));
+            let Some((folder, (tree, inside))) = found else {
                 self.missing.push(path);
                 continue;
             };
-            let inside = read_tree(&mut Index::new()?, &repository.find_tree(tree)?)?;
             let start = [&path[..], b"/"].concat();
             let whole = |name: &[u8]| [&start[..], name].concat();
             self.tracked.extend(inside.iter().map(|(name, what)| (whole(name), *what)));
-            self.all.push(Submodule { path, tree, repository: folder.clone() });
-            if depth > 0 {
-                self.add(std::slice::from_ref(folder), &inside, &start, depth - 1)?;
+            let submodule = Submodule { path: path.clone(), tree, repository: folder.clone() };
+            self.all.insert(path, submodule);
+            if depth > 0 && links(&inside).next().is_some() {
+                let mut inner = Vec::new();
+                find(&folder.join(MODULES), DEPTH, &mut inner);
+                self.add(&inner, &inside, &start, depth - 1);
             }
         }
-        Ok(())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Submodule> {
-        self.all.iter()
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
-    /// The one that a path lies in.
+    /// All of them, each before those that lie in it.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Submodule> {
+        self.all.values()
+    }
+
+    /// The one at a path.
+    pub(super) fn at(&self, path: &[u8]) -> Option<&Submodule> {
+        self.all.get(path)
+    }
+
+    /// The innermost one that a path lies in.
     pub(super) fn around(&self, path: &[u8]) -> Option<&Submodule> {
-        self.all.iter().rev().find(|it| it.within(path).is_some())
+        let ends = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+        ends.map(|(end, _)| &path[..end]).find_map(|above| self.all.get(above))
     }
+}
+
+/// The tree of a commit with what it holds, where all of it is there.
+fn whole_tree(repository: &Repository, commit: Oid) -> Option<(Oid, Tracked)> {
+    let tree = repository.find_commit(commit).ok()?.tree().ok()?;
+    let inside = read_tree(&mut Index::new().ok()?, &tree).ok()?;
+    let is_partial =
+        repository.config().and_then(|config| config.get_string("extensions.partialclone")).is_ok();
+    if is_partial {
+        let objects = repository.odb().ok()?;
+        let is_there = |(id, mode): &(Oid, u32)| *mode == MODE_GITLINK || objects.exists(*id);
+        inside.values().all(is_there).then_some(())?;
+    }
+    Some((tree.id(), inside))
 }
 
 impl Submodule {
@@ -118,9 +137,10 @@ impl Submodule {
         Ok(Repository::open_bare(&self.repository)?)
     }
 
-    /// The settings that its repository has of its own.
+    /// What its repository says of how its files are written out.
     pub(super) fn settings(&self) -> Vec<u8> {
-        files::read(&self.repository.join("config")).unwrap_or_default()
+        let read = |name: &str| files::read(&self.repository.join(name)).unwrap_or_default();
+        [read("config"), read("info/attributes")].concat()
     }
 }
 
@@ -152,17 +172,17 @@ fn links(tracked: &Tracked) -> impl Iterator<Item = (&[u8], Oid)> {
     links.map(|(path, (id, _))| (&path[..], *id))
 }
 
-/// The repositories below a folder; the name of a submodule may hold slashes.
-fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if !files::exists(folder) {
-        return Ok(());
-    }
-    for path in files::folders(folder)? {
-        if files::exists(&path.join("HEAD")) && files::exists(&path.join("objects")) {
+/// The repositories below a folder; the name of a submodule may hold slashes. What cannot be read is none.
+fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    for path in files::folders(folder).unwrap_or_default() {
+        if is_repository(&path) {
             found.push(path);
         } else if depth > 0 {
-            find(&path, depth - 1, found)?;
+            find(&path, depth - 1, found);
         }
     }
-    Ok(())
+}
+
+fn is_repository(folder: &Path) -> bool {
+    files::exists(&folder.join("HEAD")) && files::exists(&folder.join("objects"))
 }

@@ -343,6 +343,22 @@ impl Worktree {
         Ok(TreeId(content::write_tree(&view, self.project.filters(), &base, &self.seen())?))
     }
 
+    /// [`Self::tree_id`] where nobody is at work: what was changed in submodules is put back first.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn settled_tree_id(&self) -> Result<TreeId> {
+        match self.tree_id() {
+            Err(GitError::InsideSubmodule { .. }) => {}
+            found => return found,
+        }
+        let view = self.view()?;
+        let base = view.find_commit(self.base.0)?.tree()?;
+        let found = content::write_settled(&view, self.project.filters(), &base, &self.seen())?;
+        content::fill(&view, &base, &self.path())?;
+        Ok(TreeId(found))
+    }
+
     /// What differs from `tree` now, by content.
     pub fn changed_since(&self, tree: TreeId) -> Result<Vec<ChangedPath>> {
         let now = self.tree_id()?;
@@ -428,7 +444,7 @@ impl Worktree {
         new: Oid,
         at: Timestamp,
     ) -> Result<()> {
-        let now = self.tree_id()?.0;
+        let now = self.settled_tree_id()?.0;
         if now != old && now != new {
             self.keep_as(&format!("{}-rebase", self.request()), at)?;
         }

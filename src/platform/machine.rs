@@ -10,6 +10,10 @@ use super::files;
 /// Bytes that this user may still write to the file system of a path.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let stat = statvfs(path)?;
+    if stat.f_blocks == 0 {
+        // Some file systems do not know.
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 

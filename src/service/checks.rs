@@ -83,19 +83,32 @@ pub fn environments(root: &Path) -> PathBuf {
 /// Where the file cannot be read or is wrong, with its line: nothing is proven by what it said before.
 pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError> {
     let reading = Arc::clone(team);
-    let (plan, shown, guarded) = tasks::blocking(move || {
+    let (plan, guarded) = tasks::blocking(move || {
         let runtime = workspace::read_runtime(reading.root())?;
         let guarded = reading.workspace.guarded(&runtime);
         let plan = check_plan(reading.root(), &runtime, &reading.workspace.environment);
-        let shown = match plan.checks.is_empty() {
-            true => proposals::propose(&reading.project)?,
-            false => CheckProposal::default(),
-        };
-        Ok::<_, EffectError>((plan, shown, guarded))
+        Ok::<_, EffectError>((plan, guarded))
     })
     .await??;
-    team.hub.know_checks(&plan, shown, guarded);
+    team.hub.know_checks(&plan, guarded);
     Ok(plan)
+}
+
+/// Looks what is to be said of checks before a commit is decided on: those in force, or those that the project shows.
+/// What cannot be read is told where checks are to run by it.
+pub(super) async fn look(team: &Arc<Team>) {
+    let has_checks = match in_force(team).await {
+        Ok(plan) => !plan.checks.is_empty(),
+        Err(trouble) => return tracing::warn!(%trouble, "team_runtime.yaml cannot be read again"),
+    };
+    if !has_checks {
+        let project = team.project.clone();
+        match tasks::blocking(move || proposals::propose(&project)).await {
+            Ok(Ok(shown)) => team.hub.know_shown(shown),
+            Ok(Err(trouble)) => tracing::debug!(%trouble, "what the project shows cannot be read"),
+            Err(trouble) => tracing::debug!(%trouble, "what the project shows was not looked at"),
+        }
+    }
 }
 
 /// Writes the checks into the configuration that a person has accepted. Where some are configured by now, these stay.

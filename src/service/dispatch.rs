@@ -199,10 +199,10 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
 
 /// What the worktree of a request holds before its next run.
 async fn tree_before(team: &Arc<Team>, envelope: &Envelope) -> Result<TreeId, DispatchError> {
-    refuse_without_room(team)?;
+    refuse_without_room(team, &envelope.envelope.request_id)?;
     let _one = team.git.lock().await;
     let (team, id, step) = (Arc::clone(team), envelope.envelope.request_id.clone(), envelope.step);
-    Ok(tasks::blocking(move || task::tree_for(&team, &id, step)?.tree_id()).await??)
+    Ok(tasks::blocking(move || task::tree_for(&team, &id, step)?.settled_tree_id()).await??)
 }
 
 /// A run that nobody has begun.

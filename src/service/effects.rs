@@ -160,11 +160,8 @@ async fn perform(
 ) -> Result<EffectOutcome, EffectError> {
     match &effect.kind {
         EffectKind::Commit { request_id, title } => {
-            // Whether the commit is to be proven, and by what, is decided next. A file that is wrong is told
-            // where checks are to run by it.
-            if let Err(trouble) = checks::in_force(team).await {
-                tracing::warn!(%trouble, "team_runtime.yaml cannot be read again");
-            }
+            // Whether the commit is to be proven, and by what, is decided next.
+            checks::look(team).await;
             commit(team, effect, request_id, title).await
         }
         EffectKind::Checks { request_id, commit, how } => {
@@ -196,6 +193,7 @@ async fn perform(
         }
         EffectKind::Rebase { request_id, onto, .. } => {
             begin(team, effect, &Value::Null).await?;
+            checks::look(team).await;
             rebase(team, request_id, onto.as_ref()).await
         }
         EffectKind::Action { operation_id, .. } => {

@@ -11,7 +11,7 @@ use super::team::{FOR_SPACE, Team};
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::platform::files::FileError;
-use crate::platform::full_disk::full_path;
+use crate::platform::full_disk::{full_path, is_nearly_full};
 use crate::platform::machine;
 
 /// Somebody who waits for room.
@@ -60,13 +60,16 @@ impl Waiting {
 /// Bytes without which no agent begins: it would only come to a full disk.
 const TO_BEGIN: u64 = 8 * 1024 * 1024;
 
-/// Refuses where there is too little room for an agent to begin.
+/// Refuses where there is too little room for an agent of a request to begin: more is wanted after it has met a full
+/// disk.
 ///
 /// # Errors
 /// With the path that has the least.
-pub(super) fn refuse_without_room(team: &Team) -> Result<(), FileError> {
+pub(super) fn refuse_without_room(team: &Team, id: &RequestId) -> Result<(), FileError> {
     let path = fullest(team);
-    if machine::free_bytes(&path).is_ok_and(|free| free < TO_BEGIN) {
+    let met = team.request(id).is_some_and(|request| request.work.spent.full_disks > 0);
+    let is_full = machine::free_bytes(&path).is_ok_and(|free| free < TO_BEGIN);
+    if is_full || (met && is_nearly_full(&path)) {
         let source = io::ErrorKind::StorageFull.into();
         return Err(FileError { action: "write", path, source });
     }

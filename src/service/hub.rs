@@ -107,12 +107,16 @@ impl Hub {
     }
 
     /// Learns which checks are configured now, and what is guarded because they run by it.
-    pub(super) fn know_checks(&self, plan: &CheckPlan, shown: CheckProposal, guarded: Vec<String>) {
+    pub(super) fn know_checks(&self, plan: &CheckPlan, guarded: Vec<String>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.check_names = plan.checks.iter().map(|check| check.name.clone()).collect();
         policy.checks_digest.clone_from(&plan.digest);
-        policy.shown_checks = shown;
         policy.gates.guarded = guarded;
+    }
+
+    /// Learns which checks the project shows, where none are configured.
+    pub(super) fn know_shown(&self, shown: CheckProposal) {
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).shown_checks = shown;
     }
 
     /// Learns which server the team lives in, where the configuration names none.

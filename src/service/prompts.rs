@@ -1,6 +1,12 @@
 //! What agents were told, kept beyond the end of their requests, and found again.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
 
 use crate::agents::{self, PromptRecord, RunError, SentText};
 use crate::domain::ids::RequestId;
@@ -12,6 +18,8 @@ use crate::worker::RUNS;
 const PROMPTS: &str = "prompts";
 /// Ended requests whose prompts are kept.
 const KEPT: usize = 100;
+/// How the name of a file ends that holds those of one request.
+const PACKED: &str = ".json.gz";
 
 /// Why prompts could not be kept or found.
 #[derive(Debug, thiserror::Error)]
@@ -22,10 +30,16 @@ pub enum PromptsError {
     /// The folder of a run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// What was kept.
+    #[error("prompts that were kept cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    /// They could not be packed.
+    #[error("prompts cannot be packed: {0}")]
+    Pack(#[source] std::io::Error),
 }
 
 /// A run and what its agent was told.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunPrompts {
     /// The run with its generation, as its folder is called.
     pub run: String,
@@ -38,24 +52,48 @@ pub struct RunPrompts {
 /// Keeps the prompts of a request that is over; those of the oldest go. May be done again.
 pub(super) fn keep(state: &Path, id: &RequestId) -> Result<(), PromptsError> {
     let all = state.join(PROMPTS);
-    for run in files::folders(&state.join(RUNS).join(id.as_str()))? {
-        if let Some(name) = run.file_name() {
-            agents::keep_sent(&run, &all.join(id.as_str()).join(name))?;
-        }
+    let mut told = of_folder(&state.join(RUNS).join(id.as_str()))?;
+    if told.is_empty() {
+        return Ok(());
     }
-    // Ids of requests begin with their day, and those of runs with their time.
+    let file = all.join(format!("{id}{PACKED}"));
+    let known = |run: &RunPrompts| told.iter().any(|it| it.run == run.run);
+    let earlier: Vec<_> = unpacked(&file)?.into_iter().filter(|run| !known(run)).collect();
+    told.extend(earlier);
+    told.sort_by(|one, other| one.run.cmp(&other.run));
+    files::create_dir_all(&all)?;
+    files::write_private(&file, packed(&told)?)?;
     let mut requests = files::list(&all)?;
-    requests.sort_by_key(|folder| newest_run(folder));
+    requests.sort_by_key(|path| files::metadata(path).and_then(|it| Ok(it.modified().ok())).ok());
     for old in requests.iter().take(requests.len().saturating_sub(KEPT)) {
-        files::remove_dir_all(old)?;
+        files::remove_any(old)?;
     }
     Ok(())
 }
 
-/// The name of the newest run in a folder; it sorts by time.
-fn newest_run(folder: &Path) -> Option<std::ffi::OsString> {
-    let runs = files::list(folder).unwrap_or_default();
-    runs.last().and_then(|run| run.file_name()).map(ToOwned::to_owned)
+fn packed(told: &[RunPrompts]) -> Result<Vec<u8>, PromptsError> {
+    let mut pack = GzEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut pack, told)?;
+    pack.finish().map_err(PromptsError::Pack)
+}
+
+/// What a file of them holds; nothing where there is none.
+fn unpacked(file: &Path) -> Result<Vec<RunPrompts>, PromptsError> {
+    if !files::exists(file) {
+        return Ok(Vec::new());
+    }
+    Ok(serde_json::from_reader(GzDecoder::new(files::read(file)?.as_slice()))?)
+}
+
+/// The runs in a folder of a request, oldest first.
+fn of_folder(request: &Path) -> Result<Vec<RunPrompts>, PromptsError> {
+    let mut told = Vec::new();
+    for folder in files::folders(request)? {
+        if let Some((record, sent)) = agents::sent(&folder)? {
+            told.push(RunPrompts { run: name(&folder), record, sent });
+        }
+    }
+    Ok(told)
 }
 
 /// The runs of a request, or those whose id begins like this, oldest first. Reads files only: no team
@@ -65,33 +103,25 @@ fn newest_run(folder: &Path) -> Option<std::ffi::OsString> {
 /// Where they cannot be read.
 pub fn told(root: &Path, wanted: &str) -> Result<Vec<RunPrompts>, PromptsError> {
     let state = root.join(RUNTIME);
-    let mut found: Vec<(String, PathBuf, PathBuf)> = Vec::new();
-    for requests in [RUNS, PROMPTS].map(|folder| state.join(folder)) {
-        // Beside the folders lie the records of runs that are under way.
-        for request in files::folders(&requests)? {
-            let whole = name(&request) == wanted;
-            for run in files::folders(&request)? {
-                let run_name = name(&run);
-                let like = wanted.len() >= 8 && run_name.starts_with(wanted);
-                let known = found.iter().any(|(known, ..)| *known == run_name);
-                if (whole || like) && !known {
-                    let kept = state.join(PROMPTS).join(name(&request)).join(&run_name);
-                    found.push((run_name, run, kept));
-                }
-            }
+    let mut found: BTreeMap<String, RunPrompts> = BTreeMap::new();
+    let mut add = |request: &str, told: Vec<RunPrompts>| {
+        let like = |run: &RunPrompts| wanted.len() >= 8 && run.run.starts_with(wanted);
+        for run in told.into_iter().filter(|run| request == wanted || like(run)) {
+            found.entry(run.run.clone()).or_insert(run);
+        }
+    };
+    // What is under way, and what was put away; earlier builds put away folders.
+    for folder in [RUNS, PROMPTS] {
+        for path in files::folders(&state.join(folder))? {
+            add(&name(&path), of_folder(&path)?);
         }
     }
-    found.sort();
-    let mut told = Vec::new();
-    for (run, folder, kept) in found {
-        let read = agents::sent(&folder);
-        // Where the request ended meanwhile, its prompts were put away first.
-        let read = if files::exists(&folder) { read } else { agents::sent(&kept) };
-        if let Some((record, sent)) = read? {
-            told.push(RunPrompts { run, record, sent });
+    for path in files::list(&state.join(PROMPTS))? {
+        if let Some(request) = name(&path).strip_suffix(PACKED) {
+            add(request, unpacked(&path)?);
         }
     }
-    Ok(told)
+    Ok(found.into_values().collect())
 }
 
 fn name(path: &Path) -> String {
@@ -154,8 +184,7 @@ mod tests {
         files::remove_dir_all(&state.join(RUNS).join(id.as_str())).unwrap();
         let after = told(root.path(), id.as_str()).unwrap();
         assert_eq!(texts(&after), texts(&before));
-        let kept = state.join(PROMPTS).join(id.as_str()).join("0192aaaa-1.1/spec.json");
-        assert!(!files::exists(&kept));
+        assert_eq!(files::list(&state.join(PROMPTS)).unwrap().len(), 1);
         for nothing in ["0192", "../..", "", "20260101-00000009"] {
             assert!(told(root.path(), nothing).unwrap().is_empty(), "{nothing}");
         }
@@ -171,6 +200,6 @@ mod tests {
             keep(state, &RequestId::parse(&request).unwrap()).unwrap();
         }
         let left = files::list(&state.join(PROMPTS)).unwrap();
-        assert_eq!((left.len(), name(&left[0])), (KEPT, "20260101-00000003".to_owned()));
+        assert_eq!((left.len(), name(&left[0])), (KEPT, "20260101-00000003.json.gz".to_owned()));
     }
 }

@@ -72,12 +72,11 @@ fn is_free(project: &Path, run: &RunSpec) -> bool {
 
 /// Where in a home tools look for what they have downloaded, and how they are told of another place: the variable, and
 /// what stands before the path in it.
-const DOWNLOADS: [(&str, &str, &str); 5] = [
+const DOWNLOADS: [(&str, &str, &str); 4] = [
     (".cache/cargo", "CARGO_HOME", ""),
     ("go/pkg/mod", "GOMODCACHE", ""),
     (".m2/repository", "MAVEN_OPTS", "-Dmaven.repo.local="),
     (".gradle/caches", "GRADLE_RO_DEP_CACHE", ""),
-    (".cache/pypoetry/virtualenvs", "POETRY_VIRTUALENVS_PATH", ""),
 ];
 
 /// What was prepared in a home, as tools are told of it.
@@ -86,7 +85,11 @@ fn homes(lent: &[PreparedEnvironment]) -> (BTreeMap<String, String>, Vec<PathBuf
     let mut readable = Vec::new();
     for (below, name, before) in DOWNLOADS {
         let found = lent.iter().map(|one| one.home().join(below)).find(|path| files::exists(path));
-        if let Some(path) = found {
+        // Maven takes its words apart at blanks.
+        let is_whole = |path: &PathBuf| {
+            before.is_empty() || !path.to_string_lossy().contains(char::is_whitespace)
+        };
+        if let Some(path) = found.filter(is_whole) {
             told.insert(name.to_owned(), format!("{before}{}", path.display()));
             readable.push(path);
         }

@@ -161,11 +161,16 @@ impl RunAgent {
         let Some(before) = self.tree_before() else { return Ok(()) };
         let (worktree, run_id) = (worktree.clone(), self.job.run_id.clone());
         tasks::blocking(move || -> Result<(), GitError> {
-            if worktree.tree_id()? != before {
-                worktree.snapshot_lost(&run_id, Timestamp::new(clock::now()))?;
-                worktree.reset_to(before)?;
+            match worktree.settled_tree_id() {
+                Ok(now) if now == before => return Ok(()),
+                Ok(_) => {
+                    worktree.snapshot_lost(&run_id, Timestamp::new(clock::now()))?;
+                }
+                // What lies in a repository of its own cannot be kept in this one.
+                Err(GitError::NestedRepository { .. }) => {}
+                Err(error) => return Err(error),
             }
-            Ok(())
+            worktree.reset_to(before)
         })
         .await??;
         Ok(())
@@ -177,45 +182,53 @@ impl RunAgent {
         Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
     }
 
-    /// What came of the run. What cannot be put in order on a full disk waits for room.
+    /// Waits a while where a full disk was in the way, and says whether it was.
+    async fn waited_for_room(&self, worktree: &Worktree, error: &RunAgentError) -> bool {
+        let Some(path) = full_disk::full_path(error, || worktree.path()) else { return false };
+        tracing::error!(path = %path.display(), "the disk is full; the run waits for room");
+        tokio::select! {
+            () = self.cancel.cancelled() => false,
+            () = tokio::time::sleep(FOR_ROOM) => true,
+        }
+    }
+
+    /// What came of the run, with the facts from git.
     async fn report(
         &self,
         worktree: &Worktree,
         outcome: AgentOutcome,
     ) -> Result<AgentEnd, RunAgentError> {
-        loop {
-            let reported = self.with_facts(worktree, outcome.clone()).await;
-            let Err(error) = &reported else { return reported };
-            let Some(path) = full_disk::full_path(error, || worktree.path()) else {
-                return reported;
-            };
-            tracing::error!(path = %path.display(), "the disk is full; the run waits for room");
-            tokio::select! {
-                () = self.cancel.cancelled() => return reported,
-                () = tokio::time::sleep(FOR_ROOM) => {}
-            }
-        }
-    }
-
-    /// What came of the run, with the facts from git; what it left behind without a result is put aside.
-    async fn with_facts(
-        &self,
-        worktree: &Worktree,
-        outcome: AgentOutcome,
-    ) -> Result<AgentEnd, RunAgentError> {
         let (job, mut outcome) = (&self.job, outcome);
-        let changed = self.changed(worktree).await?;
+        // Before anything makes room.
+        let full = full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()])
+            .map(|path| format!("no room was left on the disk of {}", path.display()));
+        let changed = loop {
+            match self.changed(worktree).await {
+                Err(RunAgentError::Git(
+                    error @ (GitError::InsideSubmodule { .. } | GitError::NestedRepository { .. }),
+                )) => {
+                    outcome.outcome = RunOutcome::failed(FailKind::Other, error.to_string());
+                    break Vec::new();
+                }
+                Err(error) if self.waited_for_room(worktree, &error).await => {}
+                changed => break changed?,
+            }
+        };
         if !job.may_write && !changed.is_empty() {
             let paths: Vec<_> = changed.iter().take(5).map(|path| path.path.as_str()).collect();
             let message = format!("{} may not write, and wrote {}", job.role, paths.join(", "));
             outcome.outcome = RunOutcome::failed(FailKind::WroteFiles, message);
         }
-        if let Some(path) = full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()]) {
-            let message = format!("no room was left on the disk of {}", path.display());
+        if let Some(message) = full {
             outcome.outcome = RunOutcome::failed(FailKind::NoSpace, message);
         }
         match &mut outcome.outcome {
-            RunOutcome::Failed { .. } => self.keep_aside(worktree).await?,
+            RunOutcome::Failed { .. } => loop {
+                match self.keep_aside(worktree).await {
+                    Err(error) if self.waited_for_room(worktree, &error).await => {}
+                    kept => break kept?,
+                }
+            },
             RunOutcome::Result(result) => {
                 Arc::make_mut(result).request_id = job.request_id.to_string();
             }

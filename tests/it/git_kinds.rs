@@ -172,6 +172,29 @@ fn a_submodule_that_was_fetched_lies_in_every_tree_and_stays_as_it_is() {
     std::fs::remove_file(file("lib.c")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", file("lib.c")).unwrap();
     refused("vendor/lib/lib.c", "vendor/lib");
+    // A build that hides the folder from git, and leads elsewhere, is not followed.
+    let elsewhere = repo.root.with_file_name("elsewhere");
+    put(&elsewhere.join("lib/precious"), "mine\n");
+    put(&worktree.path().join(".gitignore"), "/vendor\n");
+    std::fs::remove_dir_all(worktree.path().join("vendor")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, worktree.path().join("vendor")).unwrap();
+    assert_ne!(worktree.settled_tree_id().unwrap(), start, "the ignore file");
+    worktree.reset_to(start).unwrap();
+    assert_eq!(std::fs::read_to_string(elsewhere.join("lib/precious")).unwrap(), "mine\n");
+    assert_eq!(
+        (worktree.tree_id().unwrap(), all()),
+        (start, ["lib 1\n".to_owned(), "inner 1\n".to_owned()])
+    );
+    // Where nobody is at work any more it is put back by itself, and what is beside it stays.
+    put(&file("lib.c"), "lib X\n");
+    put(&worktree.path().join("beside.txt"), "kept\n");
+    let settled = worktree.settled_tree_id().unwrap();
+    assert_ne!(settled, start);
+    assert_eq!(
+        (worktree.tree_id().unwrap(), all()),
+        (settled, ["lib 1\n".to_owned(), "inner 1\n".to_owned()])
+    );
+    worktree.reset_to(start).unwrap();
     // A change beside it goes its way, and the next request begins with what this one leaves.
     put(&worktree.path().join("src/app.py"), "print(2)\n");
     assert_eq!(land(&repo.project(), &repo.commit(&worktree)), CLEAN);

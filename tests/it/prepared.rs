@@ -376,7 +376,7 @@ async fn a_stale_build_folder_turns_no_breaking_edit_green_in_cargo() {
 }
 
 fn house_plan(gate: &str) -> Plan {
-    let homes = "for at in go/pkg/mod .m2/repository .gradle/caches .cache/pypoetry/virtualenvs; do \
+    let homes = "for at in go/pkg/mod .m2/repository .gradle/caches; do \
                  mkdir -p $HOME/$at && echo $at > $HOME/$at/kept; done";
     let script = format!("mkdir -p deps && cp deps.lock deps/lib && {homes} && echo prepared");
     let script = serde_json::json!(script);
@@ -489,7 +489,7 @@ async fn agents_see_the_project_at_its_own_path_with_what_was_prepared_and_can_r
         "echo $(git log --oneline | wc -l) $(git branch --show-current)",
         "echo mine > deps/lib; rm deps/lib; mkdir deps/more; ls deps",
         "echo 'gitdir: /elsewhere' > .git",
-        "cat $GOMODCACHE/kept $GRADLE_RO_DEP_CACHE/kept $POETRY_VIRTUALENVS_PATH/kept \
+        "cat $GOMODCACHE/kept $GRADLE_RO_DEP_CACHE/kept \
          ${MAVEN_OPTS#-Dmaven.repo.local=}/kept | tr '\\n' ' '",
     ];
     let judges = [check, "pwd", "echo mine > deps/lib", "echo mine > greet.sh", "cat greet.sh"];
@@ -516,7 +516,7 @@ async fn agents_see_the_project_at_its_own_path_with_what_was_prepared_and_can_r
     has(&built, 3, &format!("3 teams/{}", request.request_id), true);
     has(&built, 4, "more", true);
     has(&built, 5, "", false);
-    let homes = "go/pkg/mod .gradle/caches .cache/pypoetry/virtualenvs .m2/repository";
+    let homes = "go/pkg/mod .gradle/caches .m2/repository";
     has(&built, 6, homes, true);
     let judged = told(&house, &request, "qa");
     has(&judged, 0, "as the check does", true);

@@ -1,5 +1,6 @@
 //! What a team holds of a repository while it works, waits and when it has ended.
 
+use serde_json::json;
 use teams::domain::request::RequestStatus;
 
 use crate::git_repo::git_in;
@@ -82,5 +83,28 @@ async fn commits_carry_the_configured_trailers_and_settings_say_that_hooks_are_n
     assert!(!house.project().join("ran").exists());
     let (_, settings, _) = house.teams(&["settings"]).await;
     assert!(settings.contains("Hooks of the project are not run"), "{settings}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_change_in_a_submodule_is_put_back_and_the_developer_is_told_why() {
+    let (library, _) = crate::git_repo::Repo::with_submodules();
+    let edits = json!({"role": "developer", "contains": "greet.sh", "times": 1, "do": "run", "commands": [
+        ["bash", "-c", "cat vendor/lib/vendor/lib/lib.c && echo mine > vendor/lib/vendor/lib/lib.c"]
+    ]});
+    let mut house = House::built(Plan::script(&json!([edits]).to_string())).await;
+    let from = library.path.to_str().unwrap();
+    let fetch = ["-c", "protocol.file.allow=always", "submodule", "-q"];
+    git_in(&house.project(), &[&fetch[..], &["add", from, "vendor/lib"]].concat());
+    git_in(&house.project(), &[&fetch[..], &["update", "--init", "--recursive"]].concat());
+    git_in(&house.project(), &["commit", "-qm", "A library"]);
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let done = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.times(&done, "attempt_failed"), 1);
+    let room = house.transcript().await;
+    let why = "vendor/lib/vendor/lib/lib.c lies in the submodule vendor/lib/vendor/lib";
+    assert!(room.contains(why), "{room}");
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }

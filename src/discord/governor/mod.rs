@@ -377,6 +377,7 @@ impl Governor {
                     Window::Unknown | Window::Free => until,
                 };
                 budget.window = Window::Open { remaining: 0, resets_at };
+                budget.unheard = 0;
             }
         }
     }

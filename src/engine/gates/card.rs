@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::stance;
 use crate::domain::budget::Scope;
-use crate::domain::check_proposal::CheckProposal;
+use crate::domain::check_proposal::ProposedCommand;
 use crate::domain::gate::{Gate, GateKind, GateState};
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{ChannelId, RequestId};
@@ -218,7 +218,11 @@ fn card(
             values["findings"] = by_guard(&gate.findings);
             values["diff"] = json!(candidate.excerpt);
             values["red_before"] = json!(say::red_before(request));
-            values["shown"] = json!(gate.shown_checks.as_ref().map(shown_commands));
+            values["shown"] = json!(gate.shown_checks.as_ref().map(|shown| json!({
+                "checks": command_lines(&shown.checks),
+                "prepare": command_lines(&shown.prepare),
+                "carry": shown.carry,
+            })));
             "gate.commit"
         }
         (
@@ -255,11 +259,10 @@ pub fn by_guard(findings: &[GuardFinding]) -> Value {
     all.iter().map(entry).collect()
 }
 
-/// The command lines that a person accepts with the checks that a project shows.
+/// Commands as people read them.
 #[must_use]
-pub fn shown_commands(proposal: &CheckProposal) -> Vec<String> {
-    let all = proposal.prepare.iter().chain(&proposal.checks);
-    all.map(|one| one.command.join(" ")).collect()
+pub fn command_lines(commands: &[ProposedCommand]) -> Vec<String> {
+    commands.iter().map(|one| one.command.join(" ")).collect()
 }
 
 /// Mentions of those who may decide. Nobody is notified by them: the card says who is asked.

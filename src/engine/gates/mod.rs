@@ -30,7 +30,7 @@ mod request_text;
 pub(in crate::engine) mod spending;
 pub(in crate::engine) mod stance;
 
-pub use card::{by_guard, content_of, needs_reason, on_card as budget_on_card, shown_commands};
+pub use card::{by_guard, command_lines, content_of, needs_reason, on_card as budget_on_card};
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};

@@ -351,8 +351,8 @@ fn a_full_disk_counts_as_no_attempt_and_is_waited_for_so_often() {
         waited.extend(next.map(|at| (at.millis() - world.clock) / 1_000));
         world.wait_for_an_envelope();
     }
-    assert_eq!(waited[..7], [5, 10, 20, 40, 80, 160, 160]);
+    assert_eq!(waited[..6], [5, 10, 20, 40, 80, 160]);
     let request = world.request(&id);
     assert_eq!(request.blocked.as_ref().unwrap().code, BlockCode::StepFailed);
-    assert_eq!((said(&world, "room.no_space"), request.work.spent.counted_turns()), (50, 3));
+    assert_eq!((said(&world, "room.no_space"), request.work.spent.counted_turns()), (1, 3));
 }

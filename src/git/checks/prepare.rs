@@ -18,7 +18,7 @@ use super::command::{
 };
 use super::environments::{EnvironmentRecord, EnvironmentStore, PreparedEnvironment, size};
 use super::plan::{CheckPlan, CheckSpec, PrepareSpec};
-use super::times::touch;
+use super::times::{is_behind_link, touch};
 use super::view::{Folder, OWN};
 use super::whose::{Consent, Whose};
 use crate::domain::config::CheckNetwork;
@@ -40,7 +40,7 @@ const TOLD: usize = 1_500;
 const OUTPUT: u64 = 1_024 * 1_024;
 
 /// Tools by the words of a command, and what is asked for its version: what they make depends on all of these.
-const TOOLS: [(&str, &[&str]); 24] = [
+const TOOLS: [(&str, &[&str]); 27] = [
     ("uv", &["uv", "python3"]),
     ("pip", &["python3"]),
     ("pip3", &["python3"]),
@@ -57,7 +57,10 @@ const TOOLS: [(&str, &[&str]); 24] = [
     ("rustc", &["rustc"]),
     ("go", &["go"]),
     ("mvn", &["mvn"]),
+    ("mvnw", &["java"]),
     ("gradle", &["gradle"]),
+    ("gradlew", &["java"]),
+    ("just", &["just"]),
     ("java", &["java"]),
     ("bundle", &["bundle", "ruby"]),
     ("composer", &["composer", "php"]),
@@ -157,6 +160,7 @@ async fn versions(command: &[String]) -> Vec<String> {
         .flat_map(|word| word.split(|c: char| c.is_whitespace() || ";&|()".contains(c)));
     let mut tools = BTreeSet::new();
     for word in words {
+        let word = word.rsplit('/').next().unwrap_or(word);
         if let Some((_, asked)) = TOOLS.iter().find(|(name, _)| *name == word) {
             tools.extend(asked.iter().copied());
         }
@@ -481,7 +485,12 @@ fn collect(
         }
         take(&dir.join(path), &target)?;
     }
-    let now = content::write_tree(&view, place.project.filters(), &tree, &layout.seen)?;
+    let now = match content::write_tree(&view, place.project.filters(), &tree, &layout.seen) {
+        Err(GitError::InsideSubmodule { file, .. }) => {
+            return Err(CollectError::Tracked(vec![file.display().to_string()]));
+        }
+        now => now?,
+    };
     if now != tree.id() {
         let changed = tree_diff::changes(&view, &tree, &view.find_tree(now)?)?;
         return Err(CollectError::Tracked(changed.into_iter().map(|it| it.path).take(5).collect()));
@@ -529,9 +538,4 @@ pub fn lend(
         all.push(environment);
     }
     Ok(all)
-}
-
-/// Whether a folder on the way to a path is a link, which an agent may have put there.
-fn is_behind_link(dir: &Path, path: &Path) -> bool {
-    path.ancestors().skip(1).any(|above| places::is_link(&dir.join(above)))
 }

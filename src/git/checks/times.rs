@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::environments::PreparedEnvironment;
 use crate::git::{CommitId, Project, Result, content, tree_diff};
-use crate::platform::{clock, files};
+use crate::platform::{clock, files, places};
 
 /// Makes every file of a tree that differs from the tree in which an environment was made younger than what was made
 /// there: builders compare times, and would take what they built of the older file for what the newer one gives.
@@ -27,7 +27,8 @@ pub(super) fn touch(
     let made = SystemTime::UNIX_EPOCH
         + Duration::from_millis(u64::try_from(environment.record.made_at.millis()).unwrap_or(0));
     let after = made + Duration::from_secs(1);
-    let mut differs: Vec<_> = differs.into_iter().map(|path| dir.join(path)).collect();
+    let differs = differs.into_iter().filter(|path| !is_behind_link(dir, path));
+    let mut differs: Vec<_> = differs.map(|path| dir.join(path)).collect();
     while let Some(path) = differs.pop() {
         let Ok(meta) = files::symlink_metadata(&path) else { continue };
         if meta.is_dir() {
@@ -41,4 +42,9 @@ pub(super) fn touch(
         }
     }
     Ok(())
+}
+
+/// Whether a folder on the way to a path is a link, which an agent may have put there.
+pub(super) fn is_behind_link(dir: &Path, path: &Path) -> bool {
+    path.ancestors().skip(1).any(|above| places::is_link(&dir.join(above)))
 }
