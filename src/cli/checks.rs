@@ -9,6 +9,7 @@ use super::plain::plain;
 use super::told::{Teller, language, object};
 use super::{Failure, Global, say};
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
+use crate::git::{Consent, GitError};
 use crate::onboarding::{open_project, proposals};
 use crate::platform::terminal;
 use crate::service::proofs::{self, ManualRun, ProofError};
@@ -51,6 +52,9 @@ pub(super) struct Run {
     /// A commit, branch or tag [default: the tip of the project's branch]
     #[arg(long, value_name = "COMMIT")]
     commit: Option<String>,
+    /// Prepare what the commit asks for without asking, which runs the code that its lock files name
+    #[arg(long)]
+    prepare: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -101,7 +105,7 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         return Err(Failure::new(message).hint(Some(hint.to_owned())));
     }
     let asked = !args.accept && configured == 0 && !teller.is_json() && terminal::is_there();
-    let accepted = args.accept || (asked && agrees(&teller, &values)?);
+    let accepted = args.accept || (asked && agrees(&teller, "setup.checks.ask", &values)?);
     if !accepted {
         tell("checks.proposed", false);
         return Ok(());
@@ -129,8 +133,8 @@ fn flaky(global: &Global, args: &Flaky) -> Result<(), Failure> {
     Ok(())
 }
 
-fn agrees(teller: &Teller, values: &Map<String, Value>) -> Result<bool, Failure> {
-    let question = teller.words("setup.checks.ask", values);
+fn agrees(teller: &Teller, key: &str, values: &Map<String, Value>) -> Result<bool, Failure> {
+    let question = teller.words(key, values);
     let answer = terminal::line(&format!("{question} "));
     let unread = |error| Failure::new(format!("the terminal cannot be read: {error}"));
     Ok(answer.map_err(unread)? == "yes")
@@ -140,9 +144,22 @@ fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
     let root = global.existing()?;
     let teller = teller(&workspace::load(&root)?, args.json)?;
     // Ctrl-C ends the checks with all that they started, and removes their tree.
-    let proof = super::until_interrupt(async |stop| {
-        proofs::by_hand(&root, args.commit.clone(), &stop).await
-    })?;
+    let prove = |consent: Consent| {
+        super::until_interrupt(async |stop| {
+            proofs::by_hand(&root, args.commit.clone(), consent.clone(), &stop).await
+        })
+    };
+    let proof = match prove(if args.prepare { Consent::Operator } else { Consent::None })? {
+        Err(ProofError::Git(GitError::PreparationAsked(question)))
+            if !teller.is_json() && terminal::is_there() =>
+        {
+            match agrees(&teller, "checks.prepare.ask", &object(json!(question)))? {
+                true => prove(Consent::To(question.digest))?,
+                false => Err(ProofError::Git(GitError::PreparationAsked(question))),
+            }
+        }
+        proof => proof,
+    };
     let ManualRun { evidence, logs } = proof.map_err(failure)?;
     let green = evidence.is_green();
     if teller.is_json() {
@@ -213,6 +230,9 @@ pub(super) fn failure(error: ProofError) -> Failure {
         ProofError::NoChecks(_) => Some("`teams checks propose` looks what the project shows"),
         ProofError::NothingToPrepare(_) => Some("docs/checks.md shows an entry of `prepare`"),
         ProofError::Busy(_) => Some("wait for it, or end it with Ctrl-C"),
+        ProofError::Git(GitError::PreparationAsked(_)) => Some(
+            "what they name is the code of others; `--prepare` runs it, apart from everything else",
+        ),
         ProofError::Config(_) | ProofError::Git(_) | ProofError::File(_) | ProofError::Cut(_) => {
             None
         }

@@ -77,7 +77,11 @@ struct Manual {
 }
 
 impl Manual {
-    async fn of(root: &Path, commit: Option<String>) -> Result<Manual, ProofError> {
+    async fn of(
+        root: &Path,
+        commit: Option<String>,
+        consent: Consent,
+    ) -> Result<Manual, ProofError> {
         let root = root.to_owned();
         tasks::blocking(move || {
             let workspace = workspace::load(&root)?;
@@ -91,7 +95,7 @@ impl Manual {
                 project,
                 plan: check_plan(&root, &workspace.runtime, &workspace.environment),
                 commit,
-                whose: Whose { trusted, consent: Consent::Operator, apart: "by-hand".to_owned() },
+                whose: Whose { trusted, consent, apart: "by-hand".to_owned() },
                 state: workspace.state_dir(),
                 folder,
                 _alone: alone.ok_or(ProofError::Busy(root))?,
@@ -101,16 +105,18 @@ impl Manual {
     }
 }
 
-/// Runs the checks at a commit, by default the tip of the branch, until `stop` is cancelled.
+/// Runs the checks at a commit, by default the tip of the branch, until `stop` is cancelled. `consent` is to what the
+/// commit lets be prepared that the branch does not.
 ///
 /// # Errors
-/// Where they could not be run; a red check is none.
+/// Where they could not be run, with [`GitError::PreparationAsked`] where nobody has agreed yet; a red check is none.
 pub async fn by_hand(
     root: &Path,
     commit: Option<String>,
+    consent: Consent,
     stop: &CancellationToken,
 ) -> Result<ManualRun, ProofError> {
-    let manual = Manual::of(root, commit).await?;
+    let manual = Manual::of(root, commit, consent).await?;
     if manual.plan.checks.is_empty() {
         return Err(ProofError::NoChecks(root.join(workspace::RUNTIME_FILE)));
     }
@@ -132,7 +138,7 @@ pub async fn prepare(
     fresh: bool,
     stop: &CancellationToken,
 ) -> Result<Vec<UsedEnvironment>, ProofError> {
-    let manual = Manual::of(root, None).await?;
+    let manual = Manual::of(root, None, Consent::None).await?;
     if manual.plan.prepare.is_empty() {
         return Err(ProofError::NothingToPrepare(root.join(workspace::RUNTIME_FILE)));
     }

@@ -339,6 +339,25 @@ async fn a_stale_build_folder_turns_no_breaking_edit_green_in_make() {
 }
 
 #[tokio::test]
+async fn what_a_request_changed_before_something_was_built_is_younger_than_it_for_its_agent() {
+    let repo = Repo::new();
+    let at = Prepared::new(repo, &[prepare("deps", "mkdir deps", &["made.lock"])], &[]).await;
+    let base = at.commit("made.lock", "1\n");
+    let worktree = at.repo.worktree();
+    let file = |path: &str| std::fs::metadata(worktree.path().join(path)).unwrap().modified();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let (edited, other) = (file("src/app.py").unwrap(), file("README.md").unwrap());
+    let evidence = at.trusted(base).await;
+    let keys = vec![evidence.environments[0].key.clone()];
+    let store = EnvironmentStore::at(&at.plan.environments);
+    teams::git::checks::lend(&store, &keys, &worktree).unwrap();
+    let made = u64::try_from(store.list().unwrap()[0].record.made_at.millis()).unwrap();
+    let made = std::time::UNIX_EPOCH + Duration::from_millis(made);
+    assert!(edited < made && file("src/app.py").unwrap() > made);
+    assert_eq!(file("README.md").unwrap(), other, "what did not change is as old as it was");
+}
+
+#[tokio::test]
 async fn a_stale_build_folder_turns_no_breaking_submodule_green() {
     let (repo, lib) = Repo::with_submodules();
     let copied = "test: out/word\n\tgrep -q 'lib 1' out/word\nout/word: vendor/lib/lib.c\n\tmkdir -p out; cp $< $@\n";
@@ -448,6 +467,14 @@ async fn without_a_yes_nothing_of_it_is_run_and_the_change_stays_aside() {
     assert_eq!(no.on_branch("deps.lock"), "parser 1.0\n");
     let kept = EnvironmentStore::at(&no.root().join(".teams_runtime/environments")).list().unwrap();
     assert_eq!(kept.len(), 1, "that of the base");
+    // By hand it is asked as well, and who cannot be asked says so beforehand.
+    let request = no.requests().remove(0);
+    let branch = format!("teams/{}", request.request_id);
+    let by_hand = ["checks", "run", "--commit", &branch];
+    let (code, _, error) = no.teams(&by_hand).await;
+    assert!(code == 1 && error.contains("deps.lock") && error.contains("--prepare"), "{error}");
+    let (code, said, error) = no.teams(&[&by_hand[..], &["--prepare"]].concat()).await;
+    assert_eq!(code, 0, "{said}{error}");
     no.close().await;
 
     let asks = house("ask").await;

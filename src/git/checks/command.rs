@@ -15,7 +15,7 @@ use super::{home, times, tree};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::Isolation;
 use crate::git::trees::TreePool;
-use crate::git::{CommitId, GitError, Project, Result, counts};
+use crate::git::{CommitId, GitError, Project, Result, TreeId, counts};
 use crate::platform::confinement::Confinement;
 use crate::platform::layers::{Layers, UpperLayer};
 use crate::platform::supervise::{self, EndedBy, Exit, OnCap, OnEof, Spec};
@@ -100,8 +100,9 @@ impl CheckFolders {
             }),
             lower,
         };
+        let tree = TreeId(self.project.repository()?.find_commit(commit.0)?.tree_id());
         for environment in environments {
-            times::touch(&self.project, environment, commit, &layout.tree.lies)?;
+            times::touch(&self.project, environment, tree, &layout.tree.lies)?;
             for path in &environment.record.made {
                 layers::show_through(&layout.tree.lies, path);
             }

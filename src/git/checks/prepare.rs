@@ -524,9 +524,9 @@ pub fn lend(
     worktree: &Worktree,
 ) -> Result<Vec<PreparedEnvironment>> {
     let mut all = Vec::new();
+    let (project, dir) = (worktree.project(), worktree.path());
     for key in keys {
         let Some(environment) = store.shared(key)? else { return Ok(Vec::new()) };
-        let (project, dir) = (worktree.project(), worktree.path());
         for path in &environment.record.made {
             // What git does not ignore may be part of the change.
             if project.is_ignored_folder(path)? && !is_behind_link(&dir, path) {
@@ -534,8 +534,12 @@ pub fn lend(
                 layers::show_through(&dir, path);
             }
         }
-        touch(project, &environment, worktree.base(), &dir)?;
         all.push(environment);
+    }
+    // What was built is older than what the request has changed by now.
+    let tree = worktree.settled_tree_id()?;
+    for environment in &all {
+        touch(project, environment, tree, &dir)?;
     }
     Ok(all)
 }

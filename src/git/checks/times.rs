@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::environments::PreparedEnvironment;
-use crate::git::{CommitId, Project, Result, content, tree_diff};
+use crate::git::{CommitId, Project, Result, TreeId, content, tree_diff};
 use crate::platform::{clock, files, places};
 
 /// Makes every file of a tree that differs from the tree in which an environment was made younger than what was made
@@ -12,11 +12,11 @@ use crate::platform::{clock, files, places};
 pub(super) fn touch(
     project: &Project,
     environment: &PreparedEnvironment,
-    commit: CommitId,
+    tree: TreeId,
     dir: &Path,
 ) -> Result<()> {
     let repository = project.repository()?;
-    let tree = repository.find_commit(commit.0)?.tree()?;
+    let tree = repository.find_tree(tree.0)?;
     let before = environment.record.commit.parse::<CommitId>()?;
     let differs = match repository.find_commit(before.0).and_then(|it| it.tree()) {
         Ok(before) => tree_diff::paths_between(&repository, &before, &tree)?.1,
@@ -34,7 +34,7 @@ pub(super) fn touch(
         if meta.is_dir() {
             // A submodule at another commit.
             differs.extend(files::list(&path)?);
-        } else if meta.modified().is_ok_and(|at| at <= after) {
+        } else if meta.is_file() && meta.modified().is_ok_and(|at| at <= after) {
             files::set_modified(
                 &path,
                 SystemTime::from(clock::now()).max(after + Duration::from_secs(1)),
