@@ -90,8 +90,22 @@ pub(super) fn look(
     let unknown = found.iter().filter(|(path, meta)| meta.is_file() && known(path, meta).is_none());
     let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
     let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
-        // Git knows a file again by whole seconds: told nothing of these, it reads each.
-        Some(dir) => filters.clean(view, dir, index_for_git(base, Path::new(""))?, &by_git)?,
+        Some(dir) => {
+            let (mut stored, mut others) = (BTreeMap::new(), Vec::new());
+            for path in by_git {
+                let tracked = tracked.get(path.as_os_str().as_bytes()).copied();
+                let is = Oid::hash_object(git2::ObjectType::Blob, &files::read(&dir.join(path))?)?;
+                match tracked.filter(|(id, _)| *id == is) {
+                    // Its filter could not write it otherwise.
+                    Some(tracked) => drop(stored.insert(path.to_owned(), tracked)),
+                    None => others.push(path),
+                }
+            }
+            // Git knows a file again by whole seconds: told nothing of these, it reads each.
+            let index = index_for_git(base, Path::new(""))?;
+            stored.extend(filters.clean(view, dir, index, &others)?);
+            stored
+        }
         None => BTreeMap::new(),
     };
     let objects = view.odb()?;

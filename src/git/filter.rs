@@ -89,8 +89,8 @@ impl Filters {
         if paths.is_empty() {
             return Ok(found);
         }
-        let scratch =
-            self.run(view, dir, index, &["update-index", "--add", "-z", "--stdin"], paths)?;
+        let add = ["update-index", "--add", "-z", "--stdin"];
+        let scratch = self.run(view, dir, index, (&add, &[]), paths)?;
         let index = Index::open(scratch.path())?;
         for path in paths {
             if let Some(entry) = index.get_path(path, 0) {
@@ -100,7 +100,8 @@ impl Filters {
         Ok(found)
     }
 
-    /// Writes files as they are to lie in a folder. `index` is one of git's for the folder.
+    /// Writes files as they are to lie in a folder. `index` is one of git's for the folder. What a filter cannot write,
+    /// such as a large file that was not fetched, lies there as git stores it.
     pub(super) fn smudge(
         &self,
         view: &Repository,
@@ -111,7 +112,10 @@ impl Filters {
         if paths.is_empty() {
             return Ok(());
         }
-        self.run(view, dir, index, &["checkout-index", "-f", "-z", "--stdin"], paths).map(|_| ())
+        let write = ["checkout-index", "-f", "-z", "--stdin"];
+        let lenient: Vec<String> =
+            self.allowed.iter().map(|name| format!("filter.{name}.required=false")).collect();
+        self.run(view, dir, index, (&write, &lenient), paths).map(|_| ())
     }
 
     fn run(
@@ -119,13 +123,13 @@ impl Filters {
         view: &Repository,
         dir: &Path,
         index: Vec<u8>,
-        arguments: &[&str],
+        (arguments, more_settings): (&[&str], &[String]),
         paths: &[&Path],
     ) -> Result<Scratch> {
         let scratch = Scratch::new(&self.common)?;
         files::write(scratch.path(), index)?;
         // No other filter is run, whatever the attributes say to git.
-        let mut settings = Vec::new();
+        let mut settings = more_settings.to_vec();
         let config = view.config()?.snapshot()?;
         let mut entries = config.entries(Some("^filter[.].*[.](clean|smudge|process)$"))?;
         while let Some(entry) = entries.next() {

@@ -425,4 +425,36 @@ fn large_files_of_git_lfs_come_and_go_through_it() {
     assert_eq!(land(&project, &candidate), CLEAN);
     assert_eq!(repo.read("a.bin"), "two\n");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    // One that was not fetched lies there as git stores it, and the others as they are.
+    repo.write("b.bin", "three\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "another"]);
+    let pointer = repo.git(&["show", "main:b.bin"]);
+    let id = pointer.lines().find_map(|line| line.strip_prefix("oid sha256:")).unwrap();
+    let object = format!(".git/lfs/objects/{}/{}/{id}", &id[..2], &id[2..4]);
+    std::fs::remove_file(repo.path.join(object)).unwrap();
+    project.release(&request(), &repo.root).unwrap();
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    let read = |path: &str| std::fs::read_to_string(worktree.path().join(path)).unwrap();
+    assert_eq!((read("a.bin").as_str(), read("b.bin").trim()), ("two\n", pointer.trim()));
+    assert_eq!(worktree.tree_id().unwrap().to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+}
+
+#[test]
+fn what_a_filter_cannot_write_lies_as_git_stores_it_and_is_no_edit() {
+    // As with a repository whose key is not at hand: neither way works.
+    let repo = filtered();
+    repo.git(&["config", "filter.swap.clean", "false"]);
+    repo.git(&["config", "filter.swap.smudge", "false"]);
+    let project = repo.project().with_filters(["swap".to_owned()].into());
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    let file = worktree.path().join("a.pic");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "stored one\n");
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(start.to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    assert_eq!(repo.commit(&worktree).paths.len(), 1);
+    // A change to it cannot be stored.
+    put(&file, "changed\n");
+    assert!(matches!(worktree.tree_id().unwrap_err(), GitError::Program { .. }));
 }
