@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use git2::{ConfigLevel, ErrorCode, Index, ObjectType, Oid, Repository, RepositoryState};
 use serde::{Deserialize, Serialize};
 
-use super::filter::Filters;
+use super::filter::{self, Filters};
 use super::submodules::Submodules;
 use super::tracked::{as_path, read_tree};
 use super::{GitError, Result, content};
@@ -228,6 +228,29 @@ impl Project {
         let tracked = read_tree(&mut Index::new()?, &tree)?;
         let missing = Submodules::of(&repository, &tracked).missing;
         Ok(missing.iter().map(|path| as_path(path).display().to_string()).collect())
+    }
+
+    /// The filters that files at the tip of the branch are stored through and that may not be run here: those files lie
+    /// as git stores them for the team.
+    ///
+    /// # Errors
+    /// Where the branch or its tree cannot be read.
+    pub fn filters_missing(&self) -> Result<BTreeSet<String>> {
+        let repository = self.repository()?;
+        let tree = repository.find_commit(self.head()?.0)?.tree_id();
+        let view = content::view(repository, &self.path)?;
+        let tracked = read_tree(&mut view.index()?, &view.find_tree(tree)?)?;
+        let has_attributes = |path: &&Vec<u8>| as_path(path).ends_with(".gitattributes");
+        let own = self.common.join("info/attributes");
+        let mut found = BTreeSet::new();
+        if tracked.keys().find(has_attributes).is_none() && !files::exists(&own) {
+            return Ok(found);
+        }
+        for path in tracked.keys() {
+            found
+                .extend(filter::of(&view, as_path(path))?.filter(|name| !self.filters.allow(name)));
+        }
+        Ok(found)
     }
 
     /// What stands at a path, relative to the project, in the commit at the tip of the branch.

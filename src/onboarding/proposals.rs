@@ -213,6 +213,14 @@ fn node(files: &CommitFiles, project: &Project, found: &mut CheckProposal) -> Re
     match lock {
         Some((lock, install)) => prepare(found, "packages", install, &[lock, "package.json"]),
         None if lent(project, "node_modules")? => found.carry.push("node_modules".to_owned()),
+        // Without a lock file, what the manifest asks for as it is on that day.
+        None if program == "npm"
+            && ["dependencies", "devDependencies"].iter().any(|key| manifest[*key].is_object())
+            && project.is_ignored_folder(Path::new("node_modules"))? =>
+        {
+            let install = ["npm", "install", "--no-package-lock"];
+            prepare(found, "packages", &install, &["package.json"]);
+        }
         None => {}
     }
     Ok(())

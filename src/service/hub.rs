@@ -157,7 +157,7 @@ impl Work {
                             let _ = reply.send(Ok(answer));
                         }
                         Err(StoreError::NoSpace) => {
-                            tracing::error!("the disk is full; new work is refused");
+                            tracing::error!(path = %self.store.root().display(), "the disk is full; new work is refused");
                             let _ = reply.send(Err(HubError::NoSpace));
                             while let Some(next) = in_flight.next().await {
                                 let _ = next.reply.send(Err(HubError::NoSpace));

@@ -323,20 +323,27 @@ async fn setup_and_doctor_propose_and_undo_takes_it_back() {
 }
 
 #[tokio::test]
-async fn a_submodule_that_was_not_fetched_is_told() {
+async fn a_submodule_that_was_not_fetched_and_a_filter_that_is_not_run_are_told() {
     let yard = Yard::empty().await;
     yard.invited().await;
     let head = git_in(&yard.project(), &["rev-parse", "HEAD"]);
     let link = format!("160000,{head},vendor/lib");
     git_in(&yard.project(), &["update-index", "--add", "--cacheinfo", &link]);
+    std::fs::write(yard.project().join(".gitattributes"), "*.bin filter=lfs\n").unwrap();
+    std::fs::write(yard.project().join("a.bin"), "a pointer\n").unwrap();
+    git_in(&yard.project(), &["-c", "filter.lfs.required=false", "add", ".gitattributes", "a.bin"]);
     git_in(&yard.project(), &["commit", "-qm", "submodule"]);
     let told = yard.setup(&[], &[]).await.well().lines();
+    let filters = told.iter().find(|line| line["step"] == "filters").unwrap();
+    assert_eq!(filters["filters"], json!(["lfs"]));
     let told = told.iter().find(|line| line["step"] == "submodules").unwrap();
     assert_eq!((&told["result"], &told["missing"]), (&json!("open"), &json!(["vendor/lib"])));
     let doctor = yard.teams(&["doctor", "--json"]).await.well().lines();
     let advice = doctor.iter().find(|line| line["missing"] == json!(["vendor/lib"])).unwrap();
     assert_eq!(advice["result"], "advice");
     assert!(advice["fix"].as_str().unwrap().contains("submodule update --init"), "{advice}");
+    let advice = doctor.iter().find(|line| line["filters"] == json!(["lfs"])).unwrap();
+    assert!(advice["fix"].as_str().unwrap().contains("filters: [lfs]"), "{advice}");
     yard.running.shutdown().await;
 }
 

@@ -108,3 +108,73 @@ async fn a_change_in_a_submodule_is_put_back_and_the_developer_is_told_why() {
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }
+
+/// Repositories as people have them, through the whole team: a filter, line ends, a sparse checkout, odd names and a
+/// link, and a branch that is checked out in a worktree of a person's own.
+#[tokio::test]
+async fn a_request_goes_to_its_commit_in_a_repository_as_people_have_them() {
+    let check = "cmp a.pic plain && test -L link && test -e 'blank name.txt' && test -e left/out.txt && echo 1 passed";
+    let house = House::built(Plan {
+        checks: format!("[{{name: kinds, command: [bash, -c, {}]}}]", json!(check)),
+        ..Plan::default()
+    })
+    .await;
+    let project = house.project();
+    let git = |words: &[&str]| git_in(&project, words);
+    git(&["config", "filter.swap.clean", "sed s/plain/stored/"]);
+    git(&["config", "filter.swap.smudge", "sed s/stored/plain/"]);
+    git(&["config", "core.autocrlf", "input"]);
+    let put = |name: &str, text: &str| {
+        let path = project.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put(".gitattributes", "*.pic filter=swap\n");
+    for (name, text) in [
+        ("a.pic", "plain\n"),
+        ("plain", "plain\n"),
+        ("blank name.txt", "x\n"),
+        ("new\nline.txt", "x\n"),
+        ("left/out.txt", "x\n"),
+        ("crlf.txt", "one\r\ntwo\r\n"),
+    ] {
+        put(name, text);
+    }
+    std::os::unix::fs::symlink("plain", project.join("link")).unwrap();
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "Kinds"]);
+    git(&["sparse-checkout", "set", "--no-cone", "/*", "!/left/"]);
+    assert!(!project.join("left").exists());
+    let config = house.root().join("team_runtime.yaml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    assert!(text.contains("project: {"), "{text}");
+    std::fs::write(&config, text.replace("project: {", "project: {filters: [swap], ")).unwrap();
+    let mut house = house;
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let done = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(done.work.candidate.unwrap().paths.len(), 1, "nothing else is called changed");
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    assert!(!project.join("left").exists(), "what is left out stays left out");
+    assert_eq!(std::fs::read_to_string(project.join("a.pic")).unwrap(), "plain\n");
+    assert_eq!(git(&["show", "main:a.pic"]), "stored");
+    house.quiet().await;
+    // What stays of it is little, and no tree.
+    let id = done.request_id.to_string();
+    let mut bytes = 0;
+    let mut folders = vec![house.root()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() && path.to_str().unwrap().contains(&id) {
+                bytes += entry.metadata().unwrap().len();
+            }
+        }
+    }
+    println!("{bytes} bytes stay");
+    assert!(bytes > 0 && bytes <= 50_000, "{bytes} bytes stay");
+    house.close().await;
+}

@@ -25,6 +25,8 @@ const PART: &str = ".part-";
 /// ago.
 const KEPT: usize = 12;
 const KEPT_BYTES: u64 = 20_000_000_000;
+/// Bytes that the cache of packages may have; it begins anew beyond.
+const CACHE_BYTES: u64 = 10_000_000_000;
 /// What was used within this time may be in use: no run takes longer.
 const IN_USE: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -224,6 +226,10 @@ impl EnvironmentStore {
             if is_part && is_old(&folder) {
                 files::remove_dir_all_forced(&folder)?;
             }
+        }
+        let cache = self.0.join(CACHE);
+        if size(&cache)? > CACHE_BYTES {
+            remove(&self.0, &cache)?;
         }
         let mut bytes = 0_u64;
         for (number, kept) in self.list()?.into_iter().enumerate() {

@@ -142,21 +142,27 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
         (workspace.project_root(), workspace.branch().unwrap_or_default().to_owned());
     let looked = {
         let path = path.clone();
+        let allowed = workspace.runtime.project.filters.iter().map(ToString::to_string).collect();
         tasks::blocking(move || {
-            let project = Project::open(&path, &branch)?;
+            let project = Project::open(&path, &branch)?.with_filters(allowed);
             project.refuse_unfinished()?;
-            Ok::<_, GitError>((project.branch().to_owned(), project.submodules_missing()?))
+            let (submodules, filters) = (project.submodules_missing()?, project.filters_missing()?);
+            Ok::<_, GitError>((project.branch().to_owned(), submodules, filters))
         })
         .await
     };
     match looked {
-        Ok(Ok((branch, missing))) => {
+        Ok(Ok((branch, missing, filters))) => {
             let path = path.display().to_string();
             let values = json!({"path": path, "branch": branch});
             found.push(Finding::ok(Check::Git, "doctor.git.project", values));
             if !missing.is_empty() {
                 let values = json!({"path": path, "missing": missing});
                 found.push(Finding::advice(Check::Git, "doctor.git.submodules", values));
+            }
+            if !filters.is_empty() {
+                let values = json!({ "filters": filters });
+                found.push(Finding::advice(Check::Git, "doctor.git.filters", values));
             }
         }
         Ok(Err(error)) => {

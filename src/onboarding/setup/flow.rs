@@ -130,7 +130,13 @@ fn prepare(
         });
         (talk.tell)(SetupStep::new("place", Outcome::Open, "setup.workspace.inside", values));
     }
-    let missing = open_project(&workspace)?.submodules_missing()?;
+    let opened = open_project(&workspace)?;
+    let filters = opened.filters_missing()?;
+    if !filters.is_empty() {
+        let values = json!({ "filters": filters });
+        (talk.tell)(SetupStep::new("filters", Outcome::Open, "setup.filters.missing", values));
+    }
+    let missing = opened.submodules_missing()?;
     if !missing.is_empty() {
         let values = json!({ "path": project.display().to_string(), "missing": missing });
         (talk.tell)(SetupStep::new(
