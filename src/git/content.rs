@@ -189,9 +189,14 @@ fn refuse_inside<'k>(
                 Some(it) => Some((it.id, it.mode)),
                 None => submodule.within(path).and_then(|path| read.get(path).copied()),
             };
-            let wanted = submodules.tracked.get(path).copied();
-            let is_same = is.is_some() && wanted == is;
-            if !is_same && !lies_as_stored(view, path, meta, (wanted, is))? {
+            let is_same = match (submodules.tracked.get(path).copied(), is) {
+                (Some(wanted), Some(is)) if wanted == is => true,
+                (Some((id, mode)), Some((_, is))) if mode == is && meta.is_file() => {
+                    lies_as_stored(view, path, id)?
+                }
+                (Some(_) | None, _) => false,
+            };
+            if !is_same {
                 return Err(refusal(path));
             }
         }
@@ -200,19 +205,10 @@ fn refuse_inside<'k>(
 }
 
 /// Whether a file lies there as git stores it, whatever the rules for its line ends would make of it now.
-fn lies_as_stored(
-    view: &Repository,
-    path: &[u8],
-    meta: &Metadata,
-    (wanted, is): (Option<(Oid, u32)>, Option<(Oid, u32)>),
-) -> Result<bool> {
-    let (Some((id, mode)), Some((_, is_mode)), Some(root)) = (wanted, is, view.workdir()) else {
-        return Ok(false);
-    };
-    let bytes = || files::read(&root.join(as_path(path)));
-    Ok(meta.is_file()
-        && mode == is_mode
-        && Oid::hash_object(git2::ObjectType::Blob, &bytes()?)? == id)
+fn lies_as_stored(view: &Repository, path: &[u8], id: Oid) -> Result<bool> {
+    let Some(root) = view.workdir() else { return Ok(false) };
+    let bytes = files::read(&root.join(as_path(path)))?;
+    Ok(Oid::hash_object(git2::ObjectType::Blob, &bytes)? == id)
 }
 
 /// A view of a submodule in the folder of a project's files.

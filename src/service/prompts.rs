@@ -64,7 +64,7 @@ pub(super) fn keep(state: &Path, id: &RequestId) -> Result<(), PromptsError> {
     files::create_dir_all(&all)?;
     files::write_private(&file, packed(&told)?)?;
     let mut requests = files::list(&all)?;
-    requests.sort_by_key(|path| files::metadata(path).and_then(|it| Ok(it.modified().ok())).ok());
+    requests.sort_by_key(|path| files::metadata(path).map(|it| it.modified().ok()).ok());
     for old in requests.iter().take(requests.len().saturating_sub(KEPT)) {
         files::remove_any(old)?;
     }

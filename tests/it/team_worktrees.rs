@@ -174,7 +174,6 @@ async fn a_request_goes_to_its_commit_in_a_repository_as_people_have_them() {
             }
         }
     }
-    println!("{bytes} bytes stay");
     assert!(bytes > 0 && bytes <= 50_000, "{bytes} bytes stay");
     house.close().await;
 }
