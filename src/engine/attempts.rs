@@ -68,6 +68,9 @@ pub(super) fn failed(
     }
     let limit = turn.attempts(id);
     let Some(request) = turn.edit(id) else { return };
+    if kind != FailKind::NoSpace {
+        request.work.spent.full_disks = 0;
+    }
     request.work.spent.step_failures += 1;
     request.work.spent.last_failure = Some(kind);
     let attempt = request.work.spent.step_failures;

@@ -89,22 +89,26 @@ pub(super) fn look(
     }
     let unknown = found.iter().filter(|(path, meta)| meta.is_file() && known(path, meta).is_none());
     let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
+    let mut as_stored: BTreeMap<PathBuf, (Oid, u32)> = BTreeMap::new();
     let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
         Some(dir) => {
-            let (mut stored, mut others) = (BTreeMap::new(), Vec::new());
+            let mut others = Vec::new();
             for path in by_git {
-                let tracked = tracked.get(path.as_os_str().as_bytes()).copied();
-                let is = Oid::hash_object(git2::ObjectType::Blob, &files::read(&dir.join(path))?)?;
-                match tracked.filter(|(id, _)| *id == is) {
+                let bytes = path.as_os_str().as_bytes();
+                let (tracked, meta) = (tracked.get(bytes), found.get(bytes));
+                match tracked.zip(meta) {
                     // Its filter could not write it otherwise.
-                    Some(tracked) => drop(stored.insert(path.to_owned(), tracked)),
-                    None => others.push(path),
+                    Some(((id, mode), meta))
+                        if is_same_kind(*mode, meta) && lies_as_stored(view, bytes, meta, *id)? =>
+                    {
+                        as_stored.insert(path.to_owned(), (*id, *mode));
+                    }
+                    Some(_) | None => others.push(path),
                 }
             }
             // Git knows a file again by whole seconds: told nothing of these, it reads each.
             let index = index_for_git(base, Path::new(""))?;
-            stored.extend(filters.clean(view, dir, index, &others)?);
-            stored
+            filters.clean(view, dir, index, &others)?
         }
         None => BTreeMap::new(),
     };
@@ -127,6 +131,8 @@ pub(super) fn look(
                 index.add(&plain_entry(path.clone(), it.id, it.mode))?;
                 (it.id, it.mode)
             }
+            // Looked at each time: what its filter lacked may be there by then.
+            Some(_) | None if as_stored.contains_key(as_path(&path)) => continue,
             Some(_) | None if by_git.contains_key(as_path(&path)) => {
                 let (id, mode) = by_git[as_path(&path)];
                 index.add(&plain_entry(path.clone(), id, mode))?;
@@ -192,7 +198,7 @@ fn refuse_inside<'k>(
             let is_same = match (submodules.tracked.get(path).copied(), is) {
                 (Some(wanted), Some(is)) if wanted == is => true,
                 (Some((id, mode)), Some((_, is))) if mode == is && meta.is_file() => {
-                    lies_as_stored(view, path, id)?
+                    lies_as_stored(view, path, meta, id)?
                 }
                 (Some(_) | None, _) => false,
             };
@@ -205,10 +211,20 @@ fn refuse_inside<'k>(
 }
 
 /// Whether a file lies there as git stores it, whatever the rules for its line ends would make of it now.
-fn lies_as_stored(view: &Repository, path: &[u8], id: Oid) -> Result<bool> {
+fn lies_as_stored(view: &Repository, path: &[u8], meta: &Metadata, id: Oid) -> Result<bool> {
     let Some(root) = view.workdir() else { return Ok(false) };
+    // A large file is read where it has the size of what is stored; of a submodule's that is not known here.
+    let stored = view.odb()?.read_header(id).map(|(size, _)| size);
+    if stored.is_ok_and(|size| u64::try_from(size).ok() != Some(meta.size())) {
+        return Ok(false);
+    }
     let bytes = files::read(&root.join(as_path(path)))?;
     Ok(Oid::hash_object(git2::ObjectType::Blob, &bytes)? == id)
+}
+
+/// Whether a file may be executed as its mode in git says.
+fn is_same_kind(mode: u32, meta: &Metadata) -> bool {
+    meta.is_file() && (meta.permissions().mode() & 0o100 != 0) == (mode & 0o100 != 0)
 }
 
 /// A view of a submodule in the folder of a project's files.
@@ -447,6 +463,9 @@ pub(super) fn bring(
         write_some(view, filters, target, dir, &write)?;
     }
     let now = moment(seen)?;
+    let own = wanted.keys().filter(|path| submodules.around(path).is_none());
+    let filtered = filters.chosen(view, own.map(|path| as_path(path)))?;
+    let filtered: BTreeSet<&Path> = filtered.into_iter().collect();
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
     for (path, (id, mode)) in &wanted {
         let full = dir.join(as_path(path));
@@ -455,6 +474,10 @@ pub(super) fn bring(
             continue;
         }
         let meta = files::symlink_metadata(&full)?;
+        // What its filter lacked may be there the next time.
+        if filtered.contains(as_path(path)) && lies_as_stored(view, path, &meta, *id)? {
+            continue;
+        }
         let stat = if is_before(&meta, now) { Stat::of(&meta) } else { Stat::default() };
         new.entries.insert(path.clone(), Entry { id: *id, mode: *mode, stat });
     }
@@ -609,16 +632,9 @@ pub(super) fn reset(
     let mut known = base;
     // A changed ignore file hides or shows other files, so the second look may find more to do.
     for _ in 0..4 {
-        let found = loop {
-            match write_settled(view, filters, known, seen) {
-                Err(GitError::NestedRepository { path }) => {
-                    files::remove_dir_all_forced(&root.join(path))?;
-                }
-                found => break found?,
-            }
-        };
+        let found = write_settled(view, filters, known, seen)?;
         if found == target.id() {
-            return fill(view, target, &root);
+            return fill(view, target, &root).map(|_| ());
         }
         let found = view.find_tree(found)?;
         let (gone, write) = tree_diff::paths_between(view, &found, target)?;
@@ -650,7 +666,8 @@ pub(super) fn reset(
     Err(GitError::Unsteady { path: root })
 }
 
-/// [`write_tree`] where nobody is at work: what was changed in submodules goes.
+/// [`write_tree`] where nobody is at work: what was changed in submodules goes, and of repositories that were made inside
+/// what makes them some.
 pub(super) fn write_settled(
     view: &Repository,
     filters: &Filters,
@@ -663,14 +680,18 @@ pub(super) fn write_settled(
                 make_way(root, &path)?;
                 files::remove_any(&root.join(path))?;
             }
+            (Err(GitError::NestedRepository { path }), Some(root)) => {
+                files::remove_any(&root.join(path).join(".git"))?;
+            }
             (found, _) => return found,
         }
     }
 }
 
-/// Writes the submodules of a tree of which nothing is there.
-pub(super) fn fill(view: &Repository, tree: &Tree<'_>, root: &Path) -> Result<()> {
+/// Writes the submodules of a tree of which nothing is there, and says whether there were any.
+pub(super) fn fill(view: &Repository, tree: &Tree<'_>, root: &Path) -> Result<bool> {
     let submodules = Submodules::of(view, &read_tree(&mut Index::new()?, tree)?);
+    let mut is_written = false;
     for submodule in submodules.iter() {
         make_way(root, as_path(&submodule.path))?;
         let is_there = |(path, (_, mode)): (&Vec<u8>, &(Oid, u32))| {
@@ -678,9 +699,10 @@ pub(super) fn fill(view: &Repository, tree: &Tree<'_>, root: &Path) -> Result<()
         };
         if !below(&submodules.tracked, &submodule.path).any(is_there) {
             write_whole(submodule, root)?;
+            is_written = true;
         }
     }
-    Ok(())
+    Ok(is_written)
 }
 
 /// Whether a folder lies there, and no link.

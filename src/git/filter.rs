@@ -21,6 +21,8 @@ const ENCODING: &str = "working-tree-encoding";
 pub(super) struct Filters {
     allowed: BTreeSet<String>,
     common: PathBuf,
+    /// Whether what a filter cannot write is an error where the person's settings say so.
+    is_strict: bool,
 }
 
 /// The filter of a path by the attributes of a view.
@@ -39,7 +41,12 @@ pub(super) fn of(view: &Repository, path: &Path) -> Result<Option<String>> {
 
 impl Filters {
     pub(super) fn new(common: &Path, allowed: BTreeSet<String>) -> Filters {
-        Filters { allowed, common: common.to_owned() }
+        Filters { allowed, common: common.to_owned(), is_strict: false }
+    }
+
+    /// The same for a person's checkout, where nothing takes the place of a file but the file.
+    pub(super) fn strict(&self) -> Filters {
+        Filters { is_strict: true, ..self.clone() }
     }
 
     /// Whether a filter may be run.
@@ -100,7 +107,7 @@ impl Filters {
         Ok(found)
     }
 
-    /// Writes files as they are to lie in a folder. `index` is one of git's for the folder. What a filter cannot write,
+    /// Writes files as they are to lie in a folder, leniently unless they are strict. `index` is one of git's for the folder. What a filter cannot write,
     /// such as a large file that was not fetched, lies there as git stores it.
     pub(super) fn smudge(
         &self,
@@ -113,8 +120,9 @@ impl Filters {
             return Ok(());
         }
         let write = ["checkout-index", "-f", "-z", "--stdin"];
+        let lenient = self.allowed.iter().filter(|_| !self.is_strict);
         let lenient: Vec<String> =
-            self.allowed.iter().map(|name| format!("filter.{name}.required=false")).collect();
+            lenient.map(|name| format!("filter.{name}.required=false")).collect();
         self.run(view, dir, index, (&write, &lenient), paths).map(|_| ())
     }
 

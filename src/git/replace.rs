@@ -90,7 +90,7 @@ impl<'p> Move<'p> {
         files::create_dir_all(&stage)?;
         let write: Vec<&Path> = self.written().map(|changed| Path::new(&changed.path)).collect();
         let new = self.view.find_tree(self.new)?;
-        content::write_some(&self.view, self.project.filters(), &new, &stage, &write)?;
+        content::write_some(&self.view, &self.project.filters().strict(), &new, &stage, &write)?;
         let written = self.written().map(|changed| changed.path.as_str());
         sync_below(&stage, written.collect())?;
         Ok(files::sync_dir(&self.project.private_dir()?)?)

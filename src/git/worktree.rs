@@ -343,20 +343,21 @@ impl Worktree {
         Ok(TreeId(content::write_tree(&view, self.project.filters(), &base, &self.seen())?))
     }
 
-    /// [`Self::tree_id`] where nobody is at work: what was changed in submodules is put back first.
+    /// [`Self::tree_id`] where nobody is at work: what was changed in submodules is put back first, and a repository that
+    /// was made inside becomes a folder of files. What several requests read is left as it is: nobody writes there.
     ///
     /// # Errors
-    /// As there.
+    /// Where the repository or the disk fails.
     pub fn settled_tree_id(&self) -> Result<TreeId> {
-        match self.tree_id() {
-            Err(GitError::InsideSubmodule { .. }) => {}
-            found => return found,
+        if self.is_shared {
+            return self.tree_id();
         }
         let view = self.view()?;
         let base = view.find_commit(self.base.0)?.tree()?;
-        let found = content::write_settled(&view, self.project.filters(), &base, &self.seen())?;
-        content::fill(&view, &base, &self.path())?;
-        Ok(TreeId(found))
+        let look = || content::write_settled(&view, self.project.filters(), &base, &self.seen());
+        let found = look()?;
+        let is_filled = content::fill(&view, &base, &self.path())?;
+        Ok(TreeId(if is_filled { look()? } else { found }))
     }
 
     /// What differs from `tree` now, by content.

@@ -13,11 +13,11 @@ use super::task;
 use super::team::Team;
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{Check, EnvName, Prepare, RuntimeConfig};
-use crate::domain::evidence::Evidence;
+use crate::domain::evidence::{Evidence, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::record::RUNTIME;
 use crate::domain::run::Run;
-use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, PrepareSpec, Whose};
+use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, GitError, PrepareSpec, Whose};
 use crate::onboarding::proposals;
 use crate::platform::{confinement, files, redact, tasks};
 use crate::worker::JobEnvironments;
@@ -101,14 +101,16 @@ pub(super) async fn look(team: &Arc<Team>) {
         Ok(plan) => !plan.checks.is_empty(),
         Err(trouble) => return tracing::warn!(%trouble, "team_runtime.yaml cannot be read again"),
     };
+    let mut shown = CheckProposal::default();
     if !has_checks {
         let project = team.project.clone();
         match tasks::blocking(move || proposals::propose(&project)).await {
-            Ok(Ok(shown)) => team.hub.know_shown(shown),
+            Ok(Ok(found)) => shown = found,
             Ok(Err(trouble)) => tracing::debug!(%trouble, "what the project shows cannot be read"),
             Err(trouble) => tracing::debug!(%trouble, "what the project shows was not looked at"),
         }
     }
+    team.hub.know_shown(shown);
 }
 
 /// Writes the checks into the configuration that a person has accepted. Where some are configured by now, these stay.
@@ -189,12 +191,12 @@ pub(super) async fn end_early(team: &Team) -> Result<(), EffectError> {
     Ok(tasks::blocking(move || files::remove_dir_all_forced(&scratch)).await??)
 }
 
-/// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there. Without it an
-/// agent works all the same.
+/// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there; for the change
+/// of its request instead, where a person has agreed to what that asks for. Without it an agent works all the same.
 pub(super) async fn environments_for(team: &Arc<Team>, run: &Run) -> JobEnvironments {
     let store = environments(team.root());
     match prepared(team, run).await {
-        Ok(keys) => JobEnvironments { store, keys },
+        Ok(keys) => JobEnvironments { store, keys, apart: run.request_id.to_string() },
         Err(error) => {
             tracing::warn!(run = %run.run_id, %error, "an agent works without what is prepared for checks");
             JobEnvironments::default()
@@ -214,10 +216,28 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
     };
     let base = base.map_err(|error| EffectError::Worktree(error.to_string()))?;
     let (confinement, stop) = (confinement::find().await, CancellationToken::new());
+    let keys = |used: Vec<UsedEnvironment>| used.into_iter().map(|one| one.key).collect();
+    if let Some((commit, agreed)) = agreed(team, &run.request_id) {
+        let (consent, apart) = (Consent::To(agreed), run.request_id.to_string());
+        let whose = Whose { trusted: base, consent, apart };
+        let of_change =
+            git::checks::prepare(&team.project, commit, &plan, &confinement, &whose, &stop).await;
+        match of_change {
+            // It asks for something else by now.
+            Err(GitError::PreparationAsked(_)) => {}
+            used => return Ok(keys(used?)),
+        }
+    }
     let whose = Whose::trusting(base);
     let used =
         git::checks::prepare(&team.project, base, &plan, &confinement, &whose, &stop).await?;
-    Ok(used.into_iter().map(|one| one.key).collect())
+    Ok(keys(used))
+}
+
+/// The commit of a request, with what a person has agreed to prepare for it.
+fn agreed(team: &Team, id: &RequestId) -> Option<(CommitId, String)> {
+    let work = &team.request(id)?.work;
+    Some((work.candidate.as_ref()?.commit.parse().ok()?, work.preparation.clone()?))
 }
 
 /// Where the checks of a request run, and leave their logs.

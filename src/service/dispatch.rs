@@ -165,8 +165,9 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
         Some(run_id) => run_id,
         None => {
             let mut waiting = Waiting::default();
+            let is_open = || team.request(request_id).is_some_and(|it| !it.status.is_terminal());
             let tree = loop {
-                if !open {
+                if !open || !is_open() {
                     break None;
                 }
                 match tree_before(team, envelope).await {

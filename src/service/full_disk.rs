@@ -14,11 +14,16 @@ use crate::platform::files::FileError;
 use crate::platform::full_disk::{full_path, is_nearly_full};
 use crate::platform::machine;
 
+/// How often something is done again that itself fills a disk which has room; then a person is asked.
+const FILLS: u32 = 4;
+
 /// Somebody who waits for room.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     is_told: bool,
     times: u32,
+    /// How often there was room again as soon as it had failed: then it is what fills the disk itself.
+    fills: u32,
 }
 
 impl Waiting {
@@ -45,14 +50,22 @@ impl Waiting {
                 None => true,
             };
         }
-        // What itself fills the disk is not done over and over.
-        let wait = FOR_SPACE * 2_u32.pow(self.times.min(6));
-        self.times += 1;
-        tokio::select! {
-            () = team.closing.cancelled() => {}
-            () = stop.cancelled() => {}
-            () = tokio::time::sleep(wait) => {}
+        self.fills += u32::from(!is_nearly_full(&path));
+        if self.fills > FILLS {
+            return false;
         }
+        // Soon where there is room again, and less and less often where what is left may be enough.
+        for _ in 0..2_u32.pow(self.times.min(6)) {
+            tokio::select! {
+                () = team.closing.cancelled() => break,
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep(FOR_SPACE) => {}
+            }
+            if !is_nearly_full(&path) {
+                break;
+            }
+        }
+        self.times += 1;
         true
     }
 }

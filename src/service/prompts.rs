@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::{self, PromptRecord, RunError, SentText};
+use crate::agents::{self, PromptRecord, SentText};
 use crate::domain::ids::RequestId;
 use crate::domain::record::RUNTIME;
 use crate::platform::files::{self, FileError};
@@ -27,11 +27,8 @@ pub enum PromptsError {
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The folder of a run.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// What was kept.
-    #[error("prompts that were kept cannot be read: {0}")]
+    /// They have no JSON form.
+    #[error("prompts cannot be written down: {0}")]
     Json(#[from] serde_json::Error),
     /// They could not be packed.
     #[error("prompts cannot be packed: {0}")]
@@ -58,11 +55,11 @@ pub(super) fn keep(state: &Path, id: &RequestId) -> Result<(), PromptsError> {
     }
     let file = all.join(format!("{id}{PACKED}"));
     let known = |run: &RunPrompts| told.iter().any(|it| it.run == run.run);
-    let earlier: Vec<_> = unpacked(&file)?.into_iter().filter(|run| !known(run)).collect();
+    let earlier: Vec<_> = unpacked(&file).into_iter().filter(|run| !known(run)).collect();
     told.extend(earlier);
     told.sort_by(|one, other| one.run.cmp(&other.run));
     files::create_dir_all(&all)?;
-    files::write_private(&file, packed(&told)?)?;
+    files::write_private_durable(&file, packed(&told)?)?;
     let mut requests = files::list(&all)?;
     requests.sort_by_key(|path| files::metadata(path).map(|it| it.modified().ok()).ok());
     for old in requests.iter().take(requests.len().saturating_sub(KEPT)) {
@@ -77,20 +74,27 @@ fn packed(told: &[RunPrompts]) -> Result<Vec<u8>, PromptsError> {
     pack.finish().map_err(PromptsError::Pack)
 }
 
-/// What a file of them holds; nothing where there is none.
-fn unpacked(file: &Path) -> Result<Vec<RunPrompts>, PromptsError> {
-    if !files::exists(file) {
-        return Ok(Vec::new());
-    }
-    Ok(serde_json::from_reader(GzDecoder::new(files::read(file)?.as_slice()))?)
+/// What a file of them holds; nothing where there is none, or none that can be read.
+fn unpacked(file: &Path) -> Vec<RunPrompts> {
+    let Ok(bytes) = files::read(file) else { return Vec::new() };
+    serde_json::from_reader(GzDecoder::new(bytes.as_slice())).unwrap_or_else(|error| {
+        tracing::warn!(file = %file.display(), %error, "prompts that were kept cannot be read");
+        Vec::new()
+    })
 }
 
 /// The runs in a folder of a request, oldest first.
 fn of_folder(request: &Path) -> Result<Vec<RunPrompts>, PromptsError> {
     let mut told = Vec::new();
     for folder in files::folders(request)? {
-        if let Some((record, sent)) = agents::sent(&folder)? {
-            told.push(RunPrompts { run: name(&folder), record, sent });
+        match agents::sent(&folder) {
+            Ok(Some((record, sent))) => {
+                told.push(RunPrompts { run: name(&folder), record, sent });
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(folder = %folder.display(), %error, "prompts cannot be read");
+            }
         }
     }
     Ok(told)
@@ -118,7 +122,7 @@ pub fn told(root: &Path, wanted: &str) -> Result<Vec<RunPrompts>, PromptsError> 
     }
     for path in files::list(&state.join(PROMPTS))? {
         if let Some(request) = name(&path).strip_suffix(PACKED) {
-            add(request, unpacked(&path)?);
+            add(request, unpacked(&path));
         }
     }
     Ok(found.into_values().collect())

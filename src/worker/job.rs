@@ -41,7 +41,7 @@ pub struct JobSpec {
     pub model: String,
     /// What the agent's driver needs.
     pub run: RunSpec,
-    /// What was prepared for the commit that the worktree grew from.
+    /// What was prepared for the commit that the worktree grew from, or for the change of its request.
     #[serde(default)]
     pub environments: JobEnvironments,
     /// What the agent's way out leads to; none for one that needs no way out.
@@ -55,6 +55,9 @@ pub struct JobEnvironments {
     pub store: PathBuf,
     /// Their keys, in the order of the configuration.
     pub keys: Vec<String>,
+    /// The folder of those that a person has agreed to for this request alone.
+    #[serde(default)]
+    pub apart: String,
 }
 
 /// What the proxy of a run leads to.

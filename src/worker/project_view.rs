@@ -32,8 +32,8 @@ pub(super) async fn show(
     };
     let lent: Vec<PreparedEnvironment> = if is_layered {
         let (worktree, store) = (worktree.clone(), EnvironmentStore::at(&job.environments.store));
-        let keys = job.environments.keys.clone();
-        tasks::blocking(move || git::checks::lend(&store, &keys, &worktree)).await??
+        let (keys, apart) = (job.environments.keys.clone(), job.environments.apart.clone());
+        tasks::blocking(move || git::checks::lend(&store, &keys, &apart, &worktree)).await??
     } else {
         Vec::new()
     };

@@ -161,16 +161,11 @@ impl RunAgent {
         let Some(before) = self.tree_before() else { return Ok(()) };
         let (worktree, run_id) = (worktree.clone(), self.job.run_id.clone());
         tasks::blocking(move || -> Result<(), GitError> {
-            match worktree.settled_tree_id() {
-                Ok(now) if now == before => return Ok(()),
-                Ok(_) => {
-                    worktree.snapshot_lost(&run_id, Timestamp::new(clock::now()))?;
-                }
-                // What lies in a repository of its own cannot be kept in this one.
-                Err(GitError::NestedRepository { .. }) => {}
-                Err(error) => return Err(error),
+            if worktree.settled_tree_id()? != before {
+                worktree.snapshot_lost(&run_id, Timestamp::new(clock::now()))?;
+                worktree.reset_to(before)?;
             }
-            worktree.reset_to(before)
+            Ok(())
         })
         .await??;
         Ok(())

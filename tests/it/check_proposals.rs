@@ -138,6 +138,9 @@ fn lock_files_show_what_is_prepared() {
     );
     let npm = ("package.json", NPM);
     prepares(&[npm], "");
+    let asks = r#"{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10"}}"#;
+    prepares(&[("package.json", asks)], "");
+    prepares(&[("package.json", asks), ignored], "npm install --no-package-lock [package.json]");
     prepares(&[npm, ("package-lock.json", "")], "npm ci [package-lock.json, package.json]");
     prepares(
         &[npm, ("pnpm-lock.yaml", "")],
@@ -157,7 +160,8 @@ fn lock_files_show_what_is_prepared() {
     );
     prepares(
         &[("build.gradle", ""), ("gradle/libs.versions.toml", ""), ("src/test/A.java", "")],
-        "gradle --no-daemon --continue testClasses [build.gradle, gradle/libs.versions.toml]",
+        "sh -c gradle --no-daemon --continue test || gradle --no-daemon --continue testClasses \
+         [build.gradle, gradle/libs.versions.toml]",
     );
     prepares(&[("CMakeLists.txt", "enable_testing()\n")], "");
 }

@@ -185,6 +185,14 @@ fn a_submodule_that_was_fetched_lies_in_every_tree_and_stays_as_it_is() {
         (worktree.tree_id().unwrap(), all()),
         (start, ["lib 1\n".to_owned(), "inner 1\n".to_owned()])
     );
+    // One that was emptied comes back when nobody is at work, and a repository made inside becomes a folder of files.
+    std::fs::remove_dir_all(file("")).unwrap();
+    put(&worktree.path().join("own/file.txt"), "work\n");
+    git_in(&worktree.path().join("own"), &["init", "-q"]);
+    assert_ne!(worktree.settled_tree_id().unwrap(), start);
+    assert_eq!(all(), ["lib 1\n", "inner 1\n"]);
+    assert_eq!(std::fs::read_to_string(worktree.path().join("own/file.txt")).unwrap(), "work\n");
+    worktree.reset_to(start).unwrap();
     // Where nobody is at work any more it is put back by itself, and what is beside it stays.
     put(&file("lib.c"), "lib X\n");
     put(&worktree.path().join("beside.txt"), "kept\n");
@@ -438,6 +446,12 @@ fn large_files_of_git_lfs_come_and_go_through_it() {
     let read = |path: &str| std::fs::read_to_string(worktree.path().join(path)).unwrap();
     assert_eq!((read("a.bin").as_str(), read("b.bin").trim()), ("two\n", pointer.trim()));
     assert_eq!(worktree.tree_id().unwrap().to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    // And when it was, it is what it is.
+    repo.write("c.bin", "three\n");
+    repo.git(&["add", "c.bin"]);
+    project.release(&request(), &repo.root).unwrap();
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    assert_eq!(std::fs::read_to_string(worktree.path().join("b.bin")).unwrap(), "three\n");
 }
 
 #[test]

@@ -350,7 +350,7 @@ async fn what_a_request_changed_before_something_was_built_is_younger_than_it_fo
     let evidence = at.trusted(base).await;
     let keys = vec![evidence.environments[0].key.clone()];
     let store = EnvironmentStore::at(&at.plan.environments);
-    teams::git::checks::lend(&store, &keys, &worktree).unwrap();
+    teams::git::checks::lend(&store, &keys, "none", &worktree).unwrap();
     let made = u64::try_from(store.list().unwrap()[0].record.made_at.millis()).unwrap();
     let made = std::time::UNIX_EPOCH + Duration::from_millis(made);
     assert!(edited < made && file("src/app.py").unwrap() > made);
@@ -414,7 +414,9 @@ fn house_plan(gate: &str) -> Plan {
 const BUMP: &str = "in deps.lock replace \"1.0\" with \"2.0\"";
 
 async fn house(gate: &str) -> House {
-    let mut house = House::built(house_plan(gate)).await;
+    let looks = json!([{"role": "qa", "contains": "deps.lock", "do": "run", "commands": [["cat", "deps/lib"]]}]);
+    let plan = Plan { script: Some(looks.to_string()), ..house_plan(gate) };
+    let mut house = House::built(plan).await;
     house.commit_by_hand("deps.lock", "parser 1.0\n", "A dependency");
     house.commit_by_hand(".gitignore", "/deps/\n", "Dependencies are no part of it");
     house.start();
@@ -439,6 +441,9 @@ async fn a_request_that_changes_dependencies_waits_for_a_yes_and_is_proven_with_
     let used = &request.work.evidence.as_ref().unwrap().environments;
     assert_eq!(used.len(), 1);
     assert_eq!(house.on_branch("deps.lock"), "parser 2.0\n");
+    // Whoever judges it has what was agreed to.
+    let seen = told(&house, &request, "qa");
+    assert!(seen[0].contains("parser 2.0"), "{seen:?}");
     house.quiet().await;
     // Both are there, and prepared for everybody.
     let (_, said, _) = house.teams(&["status", "--json"]).await;

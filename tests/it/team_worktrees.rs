@@ -175,5 +175,9 @@ async fn a_request_goes_to_its_commit_in_a_repository_as_people_have_them() {
         }
     }
     assert!(bytes > 0 && bytes <= 50_000, "{bytes} bytes stay");
+    // Whatever a person clears away in the project is not the team's.
+    git(&["clean", "-xfdq"]);
+    let next = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
+    house.becomes(&next, RequestStatus::Committed).await;
     house.close().await;
 }

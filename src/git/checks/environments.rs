@@ -228,7 +228,8 @@ impl EnvironmentStore {
             }
         }
         let cache = self.0.join(CACHE);
-        if size(&cache)? > CACHE_BYTES {
+        // Somebody else may be at work in it.
+        if size(&cache).is_ok_and(|bytes| bytes > CACHE_BYTES) {
             remove(&self.0, &cache)?;
         }
         let mut bytes = 0_u64;

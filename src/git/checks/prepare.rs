@@ -513,20 +513,22 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     Ok(files::remove_any(from)?)
 }
 
-/// The environments of these keys, for an agent in a worktree that nobody is at work in; none where one of them is not
-/// there. What an earlier run did to them in there is gone.
+/// The environments of these keys, shared ones or those of the folder `apart`, for an agent in a worktree that nobody is at
+/// work in; none where one of them is not there. What an earlier run did to them in there is gone.
 ///
 /// # Errors
 /// Where the repository or the disk does.
 pub fn lend(
     store: &EnvironmentStore,
     keys: &[String],
+    apart: &str,
     worktree: &Worktree,
 ) -> Result<Vec<PreparedEnvironment>> {
     let mut all = Vec::new();
     let (project, dir) = (worktree.project(), worktree.path());
+    let whose = Whose { apart: apart.to_owned(), ..Whose::trusting(worktree.base()) };
     for key in keys {
-        let Some(environment) = store.shared(key)? else { return Ok(Vec::new()) };
+        let Some(environment) = store.find(key, &whose)? else { return Ok(Vec::new()) };
         for path in &environment.record.made {
             // What git does not ignore may be part of the change.
             if project.is_ignored_folder(path)? && !is_behind_link(&dir, path) {
@@ -536,7 +538,7 @@ pub fn lend(
         }
         all.push(environment);
     }
-    // What was built is older than what the request has changed by now.
+    // What was built is older than what the request has changed by now; what several read is as at their base.
     let tree = worktree.settled_tree_id()?;
     for environment in &all {
         touch(project, environment, tree, &dir)?;

@@ -1,6 +1,6 @@
 //! This machine: who runs the workspace, space, rights, git, clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -142,17 +142,20 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
         (workspace.project_root(), workspace.branch().unwrap_or_default().to_owned());
     let looked = {
         let path = path.clone();
-        let allowed = workspace.runtime.project.filters.iter().map(ToString::to_string).collect();
+        let allowed: BTreeSet<String> =
+            workspace.runtime.project.filters.iter().map(ToString::to_string).collect();
+        let known = allowed.clone();
         tasks::blocking(move || {
             let project = Project::open(&path, &branch)?.with_filters(allowed);
             project.refuse_unfinished()?;
             let (submodules, filters) = (project.submodules_missing()?, project.filters_missing()?);
-            Ok::<_, GitError>((project.branch().to_owned(), submodules, filters))
+            let all: BTreeSet<String> = known.union(&filters).cloned().collect();
+            Ok::<_, GitError>((project.branch().to_owned(), submodules, (filters, all)))
         })
         .await
     };
     match looked {
-        Ok(Ok((branch, missing, filters))) => {
+        Ok(Ok((branch, missing, (filters, all)))) => {
             let path = path.display().to_string();
             let values = json!({"path": path, "branch": branch});
             found.push(Finding::ok(Check::Git, "doctor.git.project", values));
@@ -161,7 +164,7 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
                 found.push(Finding::advice(Check::Git, "doctor.git.submodules", values));
             }
             if !filters.is_empty() {
-                let values = json!({ "filters": filters });
+                let values = json!({ "filters": filters, "all": all });
                 found.push(Finding::advice(Check::Git, "doctor.git.filters", values));
             }
         }
@@ -178,23 +181,37 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
         found.push(no_checks(workspace).await);
     } else {
         found.push(isolation(workspace.runtime.allow_unisolated_checks).await);
+        found.extend(not_prepared(workspace).await);
     }
     found
 }
 
+/// What the project shows. What is wrong with it is told already.
+async fn shown(workspace: &Workspace) -> CheckProposal {
+    let Ok(project) = open_project(workspace) else { return CheckProposal::default() };
+    let shown = tasks::blocking(move || proposals::propose(&project)).await;
+    shown.ok().and_then(Result::ok).unwrap_or_default()
+}
+
 /// No checks are configured: those that the project shows.
 async fn no_checks(workspace: &Workspace) -> Finding {
-    // What is wrong with the project is told already.
-    let shown = match open_project(workspace) {
-        Ok(project) => tasks::blocking(move || proposals::propose(&project)).await,
-        Err(_) => Ok(Ok(CheckProposal::default())),
-    };
-    match shown {
-        Ok(Ok(shown)) if !shown.checks.is_empty() => {
-            Finding::advice(Check::Git, "doctor.checks.proposed", json!(shown))
-        }
-        Ok(_) | Err(_) => Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({})),
+    let shown = shown(workspace).await;
+    if shown.checks.is_empty() {
+        Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({}))
+    } else {
+        Finding::advice(Check::Git, "doctor.checks.proposed", json!(shown))
     }
+}
+
+/// Checks are configured, and nothing brings what they depend on: what the project shows.
+async fn not_prepared(workspace: &Workspace) -> Option<Finding> {
+    let runtime = &workspace.runtime;
+    if !runtime.prepare.is_empty() || !runtime.carry.is_empty() {
+        return None;
+    }
+    let shown = shown(workspace).await;
+    let is_shown = !shown.prepare.is_empty();
+    is_shown.then(|| Finding::advice(Check::Git, "doctor.checks.not_prepared", json!(shown)))
 }
 
 /// What keeps checks from everything but the commit that they prove.
