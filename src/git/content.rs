@@ -89,7 +89,7 @@ pub(super) fn look(
     }
     let unknown = found.iter().filter(|(path, meta)| meta.is_file() && known(path, meta).is_none());
     let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
-    let mut as_stored: BTreeMap<PathBuf, (Oid, u32)> = BTreeMap::new();
+    let mut as_stored = BTreeSet::new();
     let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
         Some(dir) => {
             let mut others = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn look(
                     Some(((id, mode), meta))
                         if is_same_kind(*mode, meta) && lies_as_stored(view, bytes, meta, *id)? =>
                     {
-                        as_stored.insert(path.to_owned(), (*id, *mode));
+                        as_stored.insert(bytes.to_owned());
                     }
                     Some(_) | None => others.push(path),
                 }
@@ -132,7 +132,7 @@ pub(super) fn look(
                 (it.id, it.mode)
             }
             // Looked at each time: what its filter lacked may be there by then.
-            Some(_) | None if as_stored.contains_key(as_path(&path)) => continue,
+            Some(_) | None if as_stored.contains(&path) => continue,
             Some(_) | None if by_git.contains_key(as_path(&path)) => {
                 let (id, mode) = by_git[as_path(&path)];
                 index.add(&plain_entry(path.clone(), id, mode))?;

@@ -272,6 +272,26 @@ async fn a_preparation_that_fails_says_why_in_a_line_and_leaves_nothing() {
     assert_eq!(at.kept(), Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn a_preparation_that_fails_is_told_in_the_terminal_and_in_the_room() {
+    let more = "prepare: [{name: packages, command: [sh, -c, 'echo no such package >&2; exit 3'], \
+                files: [deps.lock], network: off}]\n";
+    let mut house = House::built(Plan { more: more.to_owned(), ..Plan::default() }).await;
+    house.commit_by_hand("deps.lock", "1\n", "A dependency");
+    house.start();
+    let (code, _, error) = house.teams(&["prepare"]).await;
+    assert!(
+        code == 1 && error.contains("preparing packages failed: it ended with exit code 3"),
+        "{error}"
+    );
+    let asked = house.ask(EDIT).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await.blocked.unwrap();
+    assert_eq!(blocked.code.word(), "checks_not_started");
+    assert!(blocked.detail.contains("no such package"), "{}", blocked.detail);
+    assert_eq!(house.commits().len(), 1);
+    house.close().await;
+}
+
 /// A build folder that is prepared at one commit, and a breaking edit whose file was written before that: builders that
 /// compare times would take what they built of the old file.
 async fn breaking_edit(files: &[(&str, &str)], build: &str, test: &str, broken: (&str, &str)) {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use teams::domain::role::Role;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use crate::git_repo::git_in;
 use crate::support::guild::{Caller, fresh, text};
 use crate::support::house::EDIT;
 use crate::support::whole::{Feed, words};
@@ -515,6 +516,12 @@ async fn a_project_in_which_the_team_could_not_work_is_refused_at_once() {
     refused("is not a git repository; run `git init` there").await;
     git2::Repository::init(&project).unwrap();
     refused("has no commit yet; make a first commit").await;
+    std::fs::remove_dir_all(&git).unwrap();
+    git_in(&project, &["init", "-q", "--object-format=sha256"]);
+    refused("which the team cannot read; it needs a repository with SHA-1").await;
+    std::fs::remove_dir_all(&git).unwrap();
+    git_in(&project, &["init", "-q", "--bare", ".git"]);
+    refused("bare").await;
     std::fs::remove_dir_all(&git).unwrap();
     std::fs::rename(&aside, &git).unwrap();
     open().set_head_detached(first).unwrap();

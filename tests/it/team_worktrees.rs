@@ -181,3 +181,56 @@ async fn a_request_goes_to_its_commit_in_a_repository_as_people_have_them() {
     house.becomes(&next, RequestStatus::Committed).await;
     house.close().await;
 }
+
+/// More of them: a partial clone in which a person has a worktree and a key to sign with, and a file that gets another
+/// name by case alone and another mode.
+#[tokio::test]
+async fn a_partial_clone_with_a_worktree_of_its_person_gets_a_signed_commit() {
+    let renames = json!([
+        {"role": "planner", "do": "propose", "proposals": {"allowed_paths": null}},
+        {"role": "developer", "contains": "greet.sh", "times": 1, "do": "run", "commands": [
+            ["bash", "-c", "mv notes.md Notes.md && chmod +x notes.sh"]
+        ]},
+    ]);
+    let more = "commits: {sign: ssh}\n".to_owned();
+    let script = Some(renames.to_string());
+    let mut house = House::built(Plan { script, more, ..Plan::default() }).await;
+    let (project, origin) = (house.project(), house.beside("origin"));
+    for (name, text) in [("notes.md", "notes\n"), ("notes.sh", "#!/bin/sh\n")] {
+        std::fs::write(project.join(name), text).unwrap();
+    }
+    git_in(&project, &["add", "-A"]);
+    git_in(&project, &["commit", "-qm", "Notes"]);
+    git_in(&project, &["config", "uploadpack.allowFilter", "true"]);
+    std::fs::rename(&project, &origin).unwrap();
+    let from = format!("file://{}", origin.display());
+    git_in(&origin, &["clone", "-q", "--filter=blob:none", &from, project.to_str().unwrap()]);
+    let git = |words: &[&str]| git_in(&project, words);
+    let key = house.beside("key");
+    let made = std::process::Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key)
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        return crate::support::skipped("there is no ssh-keygen");
+    }
+    git(&["config", "gpg.format", "ssh"]);
+    git(&["config", "user.signingKey", &format!("{}.pub", key.display())]);
+    let own = house.beside("own");
+    git(&["worktree", "add", "-q", "-b", "mine", own.to_str().unwrap()]);
+    std::fs::write(own.join("draft.txt"), "mine\n").unwrap();
+    house.start();
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    assert!(git(&["cat-file", "commit", "main"]).contains("BEGIN SSH SIGNATURE"));
+    let files = git(&["ls-tree", "-r", "main"]);
+    assert!(files.contains("\tNotes.md") && !files.contains("\tnotes.md"), "{files}");
+    assert!(
+        files.lines().any(|it| it.starts_with("100755") && it.ends_with("\tnotes.sh")),
+        "{files}"
+    );
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    assert_eq!(git_in(&own, &["status", "--porcelain"]), "?? draft.txt");
+    house.close().await;
+}
