@@ -107,8 +107,8 @@ impl Filters {
         Ok(found)
     }
 
-    /// Writes files as they are to lie in a folder, leniently unless they are strict. `index` is one of git's for the folder. What a filter cannot write,
-    /// such as a large file that was not fetched, lies there as git stores it.
+    /// Writes files as they are to lie in a folder. `index` is one of git's for the folder. What a filter cannot write,
+    /// such as a large file that was not fetched, lies there as git stores it, unless the filters are strict.
     pub(super) fn smudge(
         &self,
         view: &Repository,

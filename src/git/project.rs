@@ -138,7 +138,7 @@ impl Project {
     /// # Errors
     /// [`GitError::OperationInProgress`].
     pub fn refuse_unfinished(&self) -> Result<()> {
-        if self.repository()?.state() == RepositoryState::Clean {
+        if Repository::open(&self.path)?.state() == RepositoryState::Clean {
             return Ok(());
         }
         Err(GitError::OperationInProgress { path: self.path.clone() })
@@ -149,14 +149,12 @@ impl Project {
     /// # Errors
     /// [`GitError::OperationInProgress`], [`GitError::ReadOnly`], [`GitError::Unlisted`].
     pub fn refuse_unready(&self) -> Result<()> {
-        let repository = Repository::open(&self.path)?;
-        if repository.state() != RepositoryState::Clean {
-            return Err(GitError::OperationInProgress { path: self.path.clone() });
-        }
+        self.refuse_unfinished()?;
         if let Err(error) = rustix::fs::access(&self.common, rustix::fs::Access::WRITE_OK) {
             let reason = std::io::Error::from(error).to_string();
             return Err(GitError::ReadOnly { path: self.common.clone(), reason });
         }
+        let repository = Repository::open(&self.path)?;
         let Some(tip) = self.branch_tip(&repository)? else { return Ok(()) };
         let listed = || read_tree(&mut Index::new()?, &repository.find_commit(tip)?.tree()?);
         listed().map(|_| ()).map_err(|error| GitError::Unlisted {

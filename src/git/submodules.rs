@@ -14,8 +14,8 @@ use crate::platform::files;
 const MODULES: &str = "modules";
 /// Folders that the name of a submodule has at most, and submodules that lie in each other.
 const DEPTH: usize = 8;
-/// Before what else is asked about an object.
-const FIRST: i32 = 1_000;
+/// The priority of objects in memory: above those on disk.
+const PRIORITY: i32 = 1_000;
 
 /// A submodule whose files are to be had.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ pub(super) fn ids(
     paths: &[&[u8]],
 ) -> Result<BTreeMap<Vec<u8>, (Oid, u32)>> {
     let objects = view.odb()?;
-    let _in_memory = objects.add_new_mempack_backend(FIRST)?;
+    let _in_memory = objects.add_new_mempack_backend(PRIORITY)?;
     let mut index = view.index()?;
     read_tree(&mut index, &view.find_tree(tree)?)?;
     let mut found = BTreeMap::new();

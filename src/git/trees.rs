@@ -55,10 +55,10 @@ impl TreePool {
 
     /// Keeps a folder that nobody uses any more; one that is not there is fine.
     pub(super) fn keep(&self, dir: &Path, seen: &Path) -> Result<()> {
-        // What else was written there is not needed, and may be what fills the disk.
         if !is_folder(dir) {
             files::remove_any(dir)?;
         } else if full_disk::is_nearly_full(dir) {
+            // What else was written there is not needed, and may be what fills the disk.
             files::remove_dir_all_forced(dir)?;
         } else {
             let kept = self.0.join(ids::uuid_v7().to_string());

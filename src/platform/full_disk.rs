@@ -3,10 +3,14 @@
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::disk::is_full;
 use super::files::FileError;
 use super::machine::free_bytes;
+
+/// How long a full disk is left alone before the next try.
+pub const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Whether what a program said tells that it met a full disk.
 #[must_use]
@@ -39,6 +43,13 @@ pub fn full_path(
         }
     }
     says_full(&trouble.to_string()).then(otherwise)
+}
+
+/// The error of a path that there is no room for.
+#[must_use]
+pub fn no_room(path: &Path) -> FileError {
+    let source = io::ErrorKind::StorageFull.into();
+    FileError { action: "write", path: path.to_owned(), source }
 }
 
 /// Whether so little is left on the file system of a path that who was told of a full disk there was told the truth.

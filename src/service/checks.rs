@@ -94,9 +94,9 @@ pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError>
     Ok(plan)
 }
 
-/// Looks what is to be said of checks before a commit is decided on: those in force, or those that the project shows.
-/// What cannot be read is told where checks are to run by it.
-pub(super) async fn look(team: &Arc<Team>) {
+/// Lets the engine know the checks in force, or, where none are, those that the project shows, before a commit is decided
+/// on. What cannot be read is told where checks are to run by it.
+pub(super) async fn refresh(team: &Arc<Team>) {
     let has_checks = match in_force(team).await {
         Ok(plan) => !plan.checks.is_empty(),
         Err(trouble) => return tracing::warn!(%trouble, "team_runtime.yaml cannot be read again"),

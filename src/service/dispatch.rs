@@ -153,21 +153,22 @@ async fn fail(team: &Team, envelope: &Envelope, reason: String, agent_lives: boo
 
 async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError> {
     let request_id = &envelope.envelope.request_id;
-    let (wanted, earlier) = team.hub.read(|state| {
+    let (waits, earlier) = team.hub.read(|state| {
         let waits = state.envelopes.contains_key(&envelope.relay_id);
-        let open = state.requests.get(request_id).is_some_and(|it| !it.status.is_terminal());
         let earlier = state.runs.values().find(|run| run.envelope_id == envelope.relay_id);
-        (waits.then_some(open), earlier.map(|run| run.run_id.clone()))
+        (waits, earlier.map(|run| run.run_id.clone()))
     });
     // It was put away while it waited for a free place.
-    let Some(open) = wanted else { return Ok(()) };
+    if !waits {
+        return Ok(());
+    }
     let run_id = match earlier {
         Some(run_id) => run_id,
         None => {
             let mut waiting = Waiting::default();
             let is_open = || team.request(request_id).is_some_and(|it| !it.status.is_terminal());
             let tree = loop {
-                if !open || !is_open() {
+                if !is_open() {
                     break None;
                 }
                 match tree_before(team, envelope).await {

@@ -161,7 +161,7 @@ async fn perform(
     match &effect.kind {
         EffectKind::Commit { request_id, title } => {
             // Whether the commit is to be proven, and by what, is decided next.
-            checks::look(team).await;
+            checks::refresh(team).await;
             commit(team, effect, request_id, title).await
         }
         EffectKind::Checks { request_id, commit, how } => {
@@ -193,7 +193,7 @@ async fn perform(
         }
         EffectKind::Rebase { request_id, onto, .. } => {
             begin(team, effect, &Value::Null).await?;
-            checks::look(team).await;
+            checks::refresh(team).await;
             rebase(team, request_id, onto.as_ref()).await
         }
         EffectKind::Action { operation_id, .. } => {

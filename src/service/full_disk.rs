@@ -1,17 +1,16 @@
 //! A disk without room: what needed it waits and goes on by itself.
 
 use std::error::Error;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::team::{FOR_SPACE, Team};
+use super::team::Team;
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::platform::files::FileError;
-use crate::platform::full_disk::{full_path, is_nearly_full};
+use crate::platform::full_disk::{LOOK_AGAIN, full_path, is_nearly_full, no_room};
 use crate::platform::machine;
 
 /// How often something is done again that itself fills a disk which has room; then a person is asked.
@@ -21,6 +20,7 @@ const FILLS: u32 = 4;
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     is_told: bool,
+    /// How often it was waited.
     times: u32,
     /// How often there was room again as soon as it had failed: then it is what fills the disk itself.
     fills: u32,
@@ -59,7 +59,7 @@ impl Waiting {
             tokio::select! {
                 () = team.closing.cancelled() => break,
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep(FOR_SPACE) => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
             if !is_nearly_full(&path) {
                 break;
@@ -83,8 +83,7 @@ pub(super) fn refuse_without_room(team: &Team, id: &RequestId) -> Result<(), Fil
     let met = team.request(id).is_some_and(|request| request.work.spent.full_disks > 0);
     let is_full = machine::free_bytes(&path).is_ok_and(|free| free < TO_BEGIN);
     if is_full || (met && is_nearly_full(&path)) {
-        let source = io::ErrorKind::StorageFull.into();
-        return Err(FileError { action: "write", path, source });
+        return Err(no_room(&path));
     }
     Ok(())
 }

@@ -26,13 +26,11 @@ use crate::git::Project;
 use crate::model_proxy::ModelServers;
 use crate::platform::clock;
 use crate::platform::files;
+use crate::platform::full_disk;
 use crate::platform::transport::Transport;
 use crate::store::Store;
 use crate::worker::{self, RUNS};
 use crate::workspace::Workspace;
-
-/// How long a full disk is left alone before the next try.
-pub(super) const FOR_SPACE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Everything that workers need.
 pub(super) struct Team {
@@ -82,7 +80,7 @@ impl Team {
             match self.hub.submit(event.clone()).await {
                 Err(HubError::NoSpace) => tokio::select! {
                     () = self.closing.cancelled() => return Err(HubError::NoSpace),
-                    () = tokio::time::sleep(FOR_SPACE) => {}
+                    () = tokio::time::sleep(full_disk::LOOK_AGAIN) => {}
                 },
                 answer => return answer,
             }

@@ -28,9 +28,6 @@ use crate::platform::{clock, full_disk, tasks};
 const CUT_OFF: &str = "You were cut off in the middle of this step, and it begins anew. What you had changed in the worktree \
 was put back: look at what is there before you go on.";
 
-/// How long a full disk is left alone before the next try.
-const FOR_ROOM: std::time::Duration = std::time::Duration::from_secs(5);
-
 /// What came of it.
 pub(super) enum AgentEnd {
     /// This.
@@ -183,7 +180,7 @@ impl RunAgent {
         tracing::error!(path = %path.display(), "the disk is full; the run waits for room");
         tokio::select! {
             () = self.cancel.cancelled() => false,
-            () = tokio::time::sleep(FOR_ROOM) => true,
+            () = tokio::time::sleep(full_disk::LOOK_AGAIN) => true,
         }
     }
 
@@ -195,7 +192,7 @@ impl RunAgent {
     ) -> Result<AgentEnd, RunAgentError> {
         let (job, mut outcome) = (&self.job, outcome);
         // Before anything makes room.
-        let full = full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()])
+        let full = met_full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()])
             .map(|path| format!("no room was left on the disk of {}", path.display()));
         let changed = loop {
             match self.changed(worktree).await {
@@ -258,7 +255,7 @@ impl RunAgent {
 }
 
 /// The folder whose full disk kept an agent from what it was to do, by what it said of it.
-fn full_disk<'a>(outcome: &RunOutcome, folders: [&'a Path; 2]) -> Option<&'a Path> {
+fn met_full_disk<'a>(outcome: &RunOutcome, folders: [&'a Path; 2]) -> Option<&'a Path> {
     let met = match outcome {
         RunOutcome::Failed { message, answer, .. } => {
             let beginning = answer.as_ref().map(|answer| answer.beginning.as_str());

@@ -1,6 +1,5 @@
 //! The project's checks at an exact commit, run by the runtime itself: the evidence that "done" rests on.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +10,6 @@ use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
 use crate::domain::time::Timestamp;
 use crate::platform::confinement::Confinement;
-use crate::platform::files::FileError;
 use crate::platform::supervise::{self, EndedBy, Exit, RunFolderState};
 use crate::platform::{clock, files, full_disk, layers};
 pub use command::isolation;
@@ -216,8 +214,7 @@ fn judge(
     };
     let folders = [&place.layout.tree.lies, &place.scratch];
     if let Some(path) = folders.into_iter().find(|it| says_full && full_disk::is_nearly_full(it)) {
-        let (path, source) = (path.clone(), ErrorKind::StorageFull.into());
-        return Err(FileError { action: "write", path, source }.into());
+        return Err(full_disk::no_room(path).into());
     }
     if verdict == CheckVerdict::Failed
         && let Some(met) = met_the_checkout(place, &text)

@@ -11,7 +11,7 @@ use crate::discord::standing;
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
-use crate::git::{GitError, Project};
+use crate::git::GitError;
 use crate::onboarding::proposals;
 use crate::onboarding::{open_project, place_outside};
 use crate::platform::ask::ask;
@@ -138,25 +138,17 @@ fn secret_files(workspace: &Workspace) -> Vec<PathBuf> {
 pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(git(workspace).await);
-    let (path, branch) =
-        (workspace.project_root(), workspace.branch().unwrap_or_default().to_owned());
-    let looked = {
-        let path = path.clone();
-        let allowed: BTreeSet<String> =
-            workspace.runtime.project.filters.iter().map(ToString::to_string).collect();
-        let known = allowed.clone();
-        tasks::blocking(move || {
-            let project = Project::open(&path, &branch)?.with_filters(allowed);
-            project.refuse_unfinished()?;
-            let (submodules, filters) = (project.submodules_missing()?, project.filters_missing()?);
-            let all: BTreeSet<String> = known.union(&filters).cloned().collect();
-            Ok::<_, GitError>((project.branch().to_owned(), submodules, (filters, all)))
-        })
-        .await
-    };
+    let opened = open_project(workspace);
+    let looked = tasks::blocking(move || {
+        let project = opened?;
+        project.refuse_unfinished()?;
+        let (submodules, filters) = (project.submodules_missing()?, project.filters_missing()?);
+        Ok::<_, GitError>((project.branch().to_owned(), submodules, filters))
+    })
+    .await;
     match looked {
-        Ok(Ok((branch, missing, (filters, all)))) => {
-            let path = path.display().to_string();
+        Ok(Ok((branch, missing, filters))) => {
+            let path = workspace.project_root().display().to_string();
             let values = json!({"path": path, "branch": branch});
             found.push(Finding::ok(Check::Git, "doctor.git.project", values));
             if !missing.is_empty() {
@@ -164,6 +156,8 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
                 found.push(Finding::advice(Check::Git, "doctor.git.submodules", values));
             }
             if !filters.is_empty() {
+                let allowed = workspace.runtime.project.filters.iter().map(ToString::to_string);
+                let all: BTreeSet<String> = allowed.chain(filters.iter().cloned()).collect();
                 let values = json!({ "filters": filters, "all": all });
                 found.push(Finding::advice(Check::Git, "doctor.git.filters", values));
             }
