@@ -1,17 +1,21 @@
 //! `teams checks`: what the project shows, and what the checks say about a commit.
 
+use std::io;
 use std::process::ExitCode;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::output::say_json;
 use super::plain::plain;
 use super::told::{Teller, language, object};
 use super::{Failure, Global, say};
+use crate::domain::check_proposal::CheckProposal;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
 use crate::git::{Consent, GitError};
 use crate::onboarding::{open_project, proposals};
-use crate::platform::terminal;
+use crate::platform::{tasks, terminal};
 use crate::service::proofs::{self, ManualRun, ProofError};
 use crate::workspace::settings::{self, ConfigFile};
 use crate::workspace::{self, Workspace};
@@ -38,7 +42,7 @@ pub(super) struct Flaky {
 /// The options of a proposal.
 #[derive(Debug, clap::Args)]
 pub(super) struct Propose {
-    /// Write them into team_runtime.yaml, where no checks stand yet
+    /// Write what is not configured yet into team_runtime.yaml
     #[arg(long)]
     accept: bool,
     /// As JSON
@@ -86,9 +90,12 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
     let project = open_project(&workspace).map_err(|error| wrong(&error))?;
     let found = proposals::propose(&project).map_err(|error| wrong(&error))?;
     let configured = workspace.runtime.checks.len();
-    let mut values = object(json!(found));
-    values.insert("configured".to_owned(), json!(configured));
-    let tell = |key: &str, accepted: bool| {
+    let missing = proposals::missing(&found, &workspace.runtime);
+    let chosen = proposals::settings(&missing);
+    let tell = |key: &str, told: &CheckProposal, accepted: bool| {
+        let mut values = object(json!(told));
+        values.insert("configured".to_owned(), json!(configured));
+        values.insert("missing".to_owned(), json!(!chosen.is_empty()));
         if teller.is_json() {
             teller.object(vec![("accepted", json!(accepted))], &values);
         } else {
@@ -96,25 +103,25 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         }
     };
     if found.checks.is_empty() {
-        tell("checks.nothing_shown", false);
+        tell("checks.nothing_shown", &found, false);
         return Ok(());
     }
-    if configured > 0 && args.accept {
+    if chosen.is_empty() && args.accept {
         let message = format!("{configured} checks are configured already; they stay as they are");
         let hint = "`teams checks propose` shows the others; write them into team_runtime.yaml";
         return Err(Failure::new(message).hint(Some(hint.to_owned())));
     }
-    let asked = !args.accept && configured == 0 && !teller.is_json() && terminal::is_there();
-    let accepted = args.accept || (asked && agrees(&teller, "setup.checks.ask", &values)?);
+    let asks = !chosen.is_empty() && !teller.is_json() && terminal::is_there();
+    let question = || teller.words("setup.checks.ask", &object(json!(missing)));
+    let accepted = args.accept || (asks && agrees(&question())?);
     if !accepted {
-        tell("checks.proposed", false);
+        tell("checks.proposed", &found, false);
         return Ok(());
     }
-    let chosen = proposals::settings(&found, &workspace.runtime);
     if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {
         change.write(&root)?;
     }
-    tell("setup.checks.written", true);
+    tell("setup.checks.written", &missing, true);
     Ok(())
 }
 
@@ -133,34 +140,45 @@ fn flaky(global: &Global, args: &Flaky) -> Result<(), Failure> {
     Ok(())
 }
 
-fn agrees(teller: &Teller, key: &str, values: &Map<String, Value>) -> Result<bool, Failure> {
-    let question = teller.words(key, values);
-    let answer = terminal::line(&format!("{question} "));
-    let unread = |error| Failure::new(format!("the terminal cannot be read: {error}"));
-    Ok(answer.map_err(unread)? == "yes")
+fn agrees(question: &str) -> Result<bool, Failure> {
+    Ok(terminal::line(&format!("{question} ")).map_err(unread)? == "yes")
+}
+
+/// The same, where an interrupt is a no. Its thread may wait for an answer until the process ends.
+async fn agrees_before(stop: &CancellationToken, question: String) -> Result<bool, Failure> {
+    let (answered, answer) = oneshot::channel();
+    tasks::thread("question", move || drop(answered.send(agrees(&question)))).map_err(unread)?;
+    tokio::select! {
+        answer = answer => answer.unwrap_or(Ok(false)),
+        () = stop.cancelled() => Ok(false),
+    }
+}
+
+fn unread(error: io::Error) -> Failure {
+    Failure::new(format!("the terminal cannot be read: {error}"))
 }
 
 fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
     let root = global.existing()?;
     let teller = teller(&workspace::load(&root)?, args.json)?;
     // Ctrl-C ends the checks with all that they started, and removes their tree.
-    let prove = |consent: Consent| {
-        super::until_interrupt(async |stop| {
-            proofs::by_hand(&root, args.commit.clone(), consent.clone(), &stop).await
-        })
-    };
-    let proof = match prove(if args.prepare { Consent::Operator } else { Consent::None })? {
-        Err(ProofError::Git(GitError::PreparationAsked(question)))
-            if !teller.is_json() && terminal::is_there() =>
-        {
-            match agrees(&teller, "checks.prepare.ask", &object(json!(question)))? {
-                true => prove(Consent::To(question.digest))?,
-                false => Err(ProofError::Git(GitError::PreparationAsked(question))),
+    let proof: Result<_, Failure> = super::until_interrupt(async |stop| {
+        let prove =
+            async |consent| proofs::by_hand(&root, args.commit.clone(), consent, &stop).await;
+        match prove(if args.prepare { Consent::Operator } else { Consent::None }).await {
+            Err(ProofError::Git(GitError::PreparationAsked(asked)))
+                if !teller.is_json() && terminal::is_there() =>
+            {
+                let question = teller.words("checks.prepare.ask", &object(json!(asked)));
+                match agrees_before(&stop, question).await? {
+                    true => Ok(prove(Consent::To(asked.digest)).await),
+                    false => Ok(Err(ProofError::Git(GitError::PreparationAsked(asked)))),
+                }
             }
+            proof => Ok(proof),
         }
-        proof => proof,
-    };
-    let ManualRun { evidence, logs } = proof.map_err(failure)?;
+    })?;
+    let ManualRun { evidence, logs } = proof?.map_err(failure)?;
     let green = evidence.is_green();
     if teller.is_json() {
         let mut value = json!(evidence);

@@ -12,6 +12,7 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::build::CheckoutBuilder;
 use git2::{Config, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
@@ -20,7 +21,9 @@ use sha2::{Digest as _, Sha256};
 use super::filter::Filters;
 use super::stat_index::{Entry, Stat, StatIndex};
 use super::submodules::{self, Submodule, Submodules};
-use super::tracked::{MODE_GITLINK, Tracked, as_path, below, holds, read_tree};
+use super::tracked::{
+    Changes, MODE_GITLINK, Tracked, as_path, below, changed_tree, holds, of_tree, read_tree,
+};
 use super::{GitError, Result, tree_diff};
 use crate::platform::disk::is_full;
 use crate::platform::files;
@@ -42,18 +45,30 @@ pub(super) fn write_tree(
     base: &Tree<'_>,
     seen: &Path,
 ) -> Result<Oid> {
-    Ok(look(view, filters, base, seen)?.write_tree_to(view)?)
+    changed_tree(view, base, &look(view, filters, base, seen)?.changes)
 }
 
-/// An index of the view's working files as they are.
+/// What a look at working files found.
+pub(super) struct Look {
+    /// What differs from the base.
+    pub(super) changes: Changes,
+    submodules: Submodules,
+}
+
+/// How the view's working files differ from `base`. The objects of what is new are there afterwards.
 pub(super) fn look(
     view: &Repository,
     filters: &Filters,
     base: &Tree<'_>,
     seen: &Path,
-) -> Result<Index> {
+) -> Result<Look> {
+    let tracked = of_tree(base)?;
+    // What git makes of a file may depend on what stood there before, and on attributes.
     let mut index = view.index()?;
-    let tracked = read_tree(&mut index, base)?;
+    index.clear()?;
+    for (path, (id, mode)) in tracked.iter().filter(|(path, _)| is_attributes(path)) {
+        index.add(&plain_entry(path.clone(), *id, *mode))?;
+    }
     let submodules = Submodules::of(view, &tracked);
     let old = StatIndex::read(seen);
     // Without a moment no file is known again by its times.
@@ -84,8 +99,12 @@ pub(super) fn look(
     let gone = tracked
         .iter()
         .filter(|(path, (_, mode))| *mode != MODE_GITLINK && !found.contains_key(*path));
+    let mut changes = Changes::new();
     for (path, _) in gone {
-        index.remove_path(as_path(path))?;
+        if is_attributes(path) {
+            index.remove_path(as_path(path))?;
+        }
+        changes.insert(path.clone(), None);
     }
     let unknown = found.iter().filter(|(path, meta)| meta.is_file() && known(path, meta).is_none());
     let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
@@ -126,30 +145,32 @@ pub(super) fn look(
         let in_base = |it: &&Entry| tracked.get(&path) == Some(&(it.id, it.mode));
         let (id, mode) = match known(&path, &meta) {
             Some(it) if in_base(&it) => (it.id, it.mode),
-            // Nothing may hold on to the object but this index.
-            Some(it) if objects.exists(it.id) => {
-                index.add(&plain_entry(path.clone(), it.id, it.mode))?;
-                (it.id, it.mode)
-            }
+            // Nothing may hold on to the object but the index of an earlier look.
+            Some(it) if objects.exists(it.id) => (it.id, it.mode),
             // Looked at each time: what its filter lacked may be there by then.
             Some(_) | None if as_stored.contains(&path) => continue,
-            Some(_) | None if by_git.contains_key(as_path(&path)) => {
-                let (id, mode) = by_git[as_path(&path)];
-                index.add(&plain_entry(path.clone(), id, mode))?;
-                (id, mode)
-            }
+            Some(_) | None if by_git.contains_key(as_path(&path)) => by_git[as_path(&path)],
             Some(_) | None => {
+                if let Some((id, mode)) = tracked.get(&path) {
+                    index.add(&plain_entry(path.clone(), *id, *mode))?;
+                }
                 index.add_path(as_path(&path))?;
                 let added = index.get_path(as_path(&path), 0);
                 added.map(|it| (it.id, it.mode)).ok_or_else(|| git2::Error::from_str("no entry"))?
             }
         };
+        if tracked.get(&path) != Some(&(id, mode)) {
+            if is_attributes(&path) {
+                index.add(&plain_entry(path.clone(), id, mode))?;
+            }
+            changes.insert(path.clone(), Some((id, mode)));
+        }
         new.entries.insert(path, Entry { id, mode, stat: stat(&meta) });
     }
     if new.rests_on != old.rests_on || new.entries != old.entries {
         unless_full(new.write(seen))?;
     }
-    Ok(index)
+    Ok(Look { changes, submodules })
 }
 
 /// Refuses files in submodules that are not those of their commits. One without any files is one that was not
@@ -398,13 +419,12 @@ impl Walk<'_> {
 
 /// The paths of a tree.
 pub(super) fn paths(tree: &Tree<'_>) -> Result<Vec<PathBuf>> {
-    let mut index = Index::new()?;
-    Ok(read_tree(&mut index, tree)?.keys().map(|path| as_path(path).to_owned()).collect())
+    Ok(of_tree(tree)?.keys().map(|path| as_path(path).to_owned()).collect())
 }
 
 /// What lies in a folder beside the files of a tree: the outermost paths, relative to the folder.
-pub(super) fn beside(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<Vec<PathBuf>> {
-    let tracked = read_tree(&mut view.index()?, tree)?;
+pub(super) fn beside(tree: &Tree<'_>, dir: &Path) -> Result<Vec<PathBuf>> {
+    let tracked = of_tree(tree)?;
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(at) = folders.pop() {
@@ -433,11 +453,13 @@ pub(super) fn bring(
     seen: &Path,
 ) -> Result<()> {
     let target = &view.find_tree(target.id())?;
-    let mut wanted = read_tree(&mut view.index()?, target)?;
+    let mut wanted = of_tree(target)?;
     let submodules = Submodules::of(view, &wanted);
     let mut old = StatIndex::read(seen);
     let rests_on = rests_on(view, filters, target, &attributes(&wanted), &submodules)?;
-    wanted.extend(submodules.tracked.clone());
+    if !submodules.is_empty() {
+        Arc::make_mut(&mut wanted).extend(submodules.tracked.clone());
+    }
     if old.rests_on != rests_on {
         old.entries.clear();
     }
@@ -467,7 +489,12 @@ pub(super) fn bring(
     let filtered = filters.chosen(view, own.map(|path| as_path(path)))?;
     let filtered: BTreeSet<&Path> = filtered.into_iter().collect();
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
-    for (path, (id, mode)) in &wanted {
+    for (path, (id, mode)) in &*wanted {
+        // It is as it was.
+        if let Some(known) = old.entries.get(path).filter(|_| kept.contains(path)) {
+            new.entries.insert(path.clone(), *known);
+            continue;
+        }
         let full = dir.join(as_path(path));
         if *mode == MODE_GITLINK {
             files::create_dir_all(&full)?;
@@ -521,8 +548,8 @@ fn clear(
 
 /// An index for the git program of a folder that is to hold a tree, with what is known of the folder.
 pub(super) fn index_for_git(tree: &Tree<'_>, seen: &Path) -> Result<Vec<u8>> {
-    let tracked = read_tree(&mut Index::new()?, tree)?;
-    let files = tracked.into_iter().map(|(path, (id, mode))| (path, id, mode));
+    let tracked = of_tree(tree)?;
+    let files = tracked.iter().map(|(path, (id, mode))| (path.clone(), *id, *mode));
     Ok(StatIndex::read(seen).for_git(files))
 }
 
@@ -628,14 +655,14 @@ pub(super) fn reset(
     let Some(root) = view.workdir().map(Path::to_owned) else {
         return Ok(());
     };
-    let wanted = read_tree(&mut Index::new()?, target)?;
     let mut known = base;
     // A changed ignore file hides or shows other files, so the second look may find more to do.
     for _ in 0..4 {
         let found = write_settled(view, filters, known, seen)?;
         if found == target.id() {
-            return fill(view, target, &root).map(|_| ());
+            return Ok(());
         }
+        let wanted = of_tree(target)?;
         let found = view.find_tree(found)?;
         let (gone, write) = tree_diff::paths_between(view, &found, target)?;
         for path in &gone {
@@ -666,16 +693,17 @@ pub(super) fn reset(
     Err(GitError::Unsteady { path: root })
 }
 
-/// [`write_tree`] where nobody is at work: what was changed in submodules goes, and of repositories that were made inside
-/// what makes them some.
+/// [`write_tree`] where nobody is at work: what was changed in submodules is put back, and of repositories that were made
+/// inside goes what makes them some.
 pub(super) fn write_settled(
     view: &Repository,
     filters: &Filters,
     base: &Tree<'_>,
     seen: &Path,
 ) -> Result<Oid> {
+    let mut is_filled = false;
     loop {
-        match (write_tree(view, filters, base, seen), view.workdir()) {
+        match (look(view, filters, base, seen), view.workdir()) {
             (Err(GitError::InsideSubmodule { path, .. }), Some(root)) => {
                 make_way(root, &path)?;
                 files::remove_any(&root.join(path))?;
@@ -683,14 +711,16 @@ pub(super) fn write_settled(
             (Err(GitError::NestedRepository { path }), Some(root)) => {
                 files::remove_any(&root.join(path).join(".git"))?;
             }
-            (found, _) => return found,
+            (Ok(found), Some(root)) if !is_filled && fill(&found.submodules, root)? => {
+                is_filled = true;
+            }
+            (found, _) => return changed_tree(view, base, &found?.changes),
         }
     }
 }
 
-/// Writes the submodules of a tree of which nothing is there, and says whether there were any.
-pub(super) fn fill(view: &Repository, tree: &Tree<'_>, root: &Path) -> Result<bool> {
-    let submodules = Submodules::of(view, &read_tree(&mut Index::new()?, tree)?);
+/// Writes the submodules of which nothing is there, and says whether there were any.
+fn fill(submodules: &Submodules, root: &Path) -> Result<bool> {
     let mut is_written = false;
     for submodule in submodules.iter() {
         make_way(root, as_path(&submodule.path))?;

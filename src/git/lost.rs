@@ -1,54 +1,61 @@
-//! What the team keeps in the project beside its branch: branches of requests with work that has not landed, and what was
-//! not used, under `refs/teams/lost/`.
+//! What the team keeps in the project beside its branch: branches of requests with work that has not landed, which long
+//! after their end are refs under `refs/teams/unmerged/`, and what was not used, under `refs/teams/lost/`.
 
 use std::collections::BTreeSet;
 
-use super::project::tip;
-use super::worktree::{LOST, team_branch};
-use super::{Project, Result, refs};
+use git2::{Commit, Repository};
+
+use super::project::{checked_out_branch, tip};
+use super::worktree::LOST;
+use super::{Project, Result, merge, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 
+/// Where branches of requests are.
+const BRANCHES: &str = "refs/heads/teams/";
+/// Where their commits are kept once the branches are gone.
+const UNMERGED: &str = "refs/teams/unmerged/";
+
 impl Project {
-    /// The requests that have a branch of their own: at work, or ended with commits that are not on the project's branch.
+    /// The requests that have commits of their own: at work, or ended with some that are not on the project's branch.
     ///
     /// # Errors
     /// What git reports.
-    pub fn requests_with_branches(&self) -> Result<BTreeSet<RequestId>> {
+    pub fn requests_with_commits(&self) -> Result<BTreeSet<RequestId>> {
         let repository = self.repository()?;
-        let mut found = BTreeSet::new();
-        for name in repository.references_glob("refs/heads/teams/*")?.names() {
-            let id = name?.strip_prefix("refs/heads/teams/").map(RequestId::parse);
-            found.extend(id.and_then(std::result::Result::ok));
-        }
-        Ok(found)
+        Ok(own_refs(&repository)?.into_iter().map(|(request, _)| request).collect())
     }
 
-    /// Lets go of branches of requests other than the open ones that were last written before an instant, where the
-    /// project's branch has all that they would bring. How many that were.
+    /// Lets go of branches of requests other than the open ones that were last written before an instant. Where the
+    /// project's branch does not have all that they would bring, their commits stay under `refs/teams/unmerged/`. How
+    /// many refs went.
     ///
     /// # Errors
     /// What git reports; a ref that somebody holds stays for the next time.
     pub fn forget_branches(&self, before: Timestamp, open: &BTreeSet<RequestId>) -> Result<usize> {
         let repository = self.repository()?;
         let head = repository.find_commit(self.head()?.0)?;
+        let taken = taken(self, &repository)?;
         let mut forgotten = 0;
-        for request in self.requests_with_branches()?.difference(open) {
-            let branch = team_branch(request)?;
-            let Some(own) = tip(&repository, &branch)? else { continue };
+        for (request, name) in own_refs(&repository)? {
+            if open.contains(&request) || taken.contains(&name) {
+                continue;
+            }
+            let Some(own) = tip(&repository, &name)? else { continue };
             let own = repository.find_commit(own)?;
             if own.time().seconds() >= before.utc().timestamp() {
                 continue;
             }
-            // Without a common ancestor nothing says so.
-            let Ok(base) = repository.merge_base(head.id(), own.id()) else { continue };
-            let base = repository.find_commit(base)?.tree()?;
-            let (ours, theirs) = (head.tree()?, own.tree()?);
-            let mut merged = repository.merge_trees(&base, &ours, &theirs, None)?;
-            if !merged.has_conflicts() && merged.write_tree_to(&repository)? == ours.id() {
-                refs::delete(self, &repository, &branch)?;
-                forgotten += 1;
+            if !has_all_of(&repository, &head, &own)? {
+                let kept = format!("{UNMERGED}{request}");
+                if name == kept {
+                    continue;
+                }
+                let before = tip(&repository, &kept)?;
+                refs::set(self, &repository, &kept, before, own.id(), "teams: branch is kept")?;
             }
+            refs::delete(self, &repository, &name)?;
+            forgotten += 1;
         }
         Ok(forgotten)
     }
@@ -79,4 +86,38 @@ impl Project {
         }
         Ok(old.len())
     }
+}
+
+/// The refs of requests with commits of their own.
+fn own_refs(repository: &Repository) -> Result<Vec<(RequestId, String)>> {
+    let mut found = Vec::new();
+    for folder in [BRANCHES, UNMERGED] {
+        for name in repository.references_glob(&format!("{folder}*"))?.names() {
+            let name = name?;
+            if let Some(Ok(id)) = name.strip_prefix(folder).map(RequestId::parse) {
+                found.push((id, name.to_owned()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The branches that a person has checked out, or rebases.
+fn taken(project: &Project, repository: &Repository) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for checkout in merge::checkouts(project, repository)? {
+        let branch = checked_out_branch(&checkout)?.map(|name| format!("refs/heads/{name}"));
+        found.extend(branch.into_iter().chain(merge::rebased_branch(&checkout)));
+    }
+    Ok(found)
+}
+
+/// Whether a commit's tree would not change by a merge of another one.
+fn has_all_of(repository: &Repository, head: &Commit<'_>, other: &Commit<'_>) -> Result<bool> {
+    // Without a common ancestor nothing says so.
+    let Ok(base) = repository.merge_base(head.id(), other.id()) else { return Ok(false) };
+    let base = repository.find_commit(base)?.tree()?;
+    let (ours, theirs) = (head.tree()?, other.tree()?);
+    let mut merged = repository.merge_trees(&base, &ours, &theirs, None)?;
+    Ok(!merged.has_conflicts() && merged.write_tree_to(repository)? == ours.id())
 }

@@ -283,12 +283,8 @@ fn current(repository: &Repository, plan: &PlannedMerge) -> Result<CommitId> {
         .ok_or_else(|| GitError::MissingBranch { branch: plan.branch.clone() })
 }
 
-/// Where the branch is checked out: in the project's folder, its main folder, or a worktree of a person's.
-fn find_checkout(
-    project: &Project,
-    repository: &Repository,
-    branch: &str,
-) -> Result<Option<Checkout>> {
+/// A person's checkouts: the project's folder, its main folder, and worktrees.
+pub(super) fn checkouts(project: &Project, repository: &Repository) -> Result<Vec<Repository>> {
     let mut candidates = vec![Repository::open(project.path())?];
     if let Ok(main) = Repository::open(project.common_dir()) {
         candidates.push(main);
@@ -303,16 +299,29 @@ fn find_checkout(
             candidates.push(Repository::open_from_worktree(&found)?);
         }
     }
-    for found in candidates {
+    Ok(candidates)
+}
+
+/// The branch that a rebase in a checkout is about: while it goes on, nothing is checked out there, and its end moves the
+/// branch.
+pub(super) fn rebased_branch(checkout: &Repository) -> Option<String> {
+    let mut found = ["rebase-merge/head-name", "rebase-apply/head-name"]
+        .into_iter()
+        .filter_map(|name| files::read_text_if_present(&checkout.path().join(name)).ok()?);
+    found.next().map(|name| name.trim().to_owned())
+}
+
+/// Where the branch is checked out.
+fn find_checkout(
+    project: &Project,
+    repository: &Repository,
+    branch: &str,
+) -> Result<Option<Checkout>> {
+    for found in checkouts(project, repository)? {
         let named = checked_out_branch(&found)?.map(|name| format!("refs/heads/{name}"));
-        let rebased = ["rebase-merge/head-name", "rebase-apply/head-name"]
-            .map(|name| files::read_text_if_present(&found.path().join(name)));
-        for name in rebased.into_iter().flatten().flatten() {
-            // While it goes on, nothing is checked out there, and its end moves the branch.
-            if name.trim() == branch {
-                let path = found.workdir().unwrap_or(found.path()).to_owned();
-                return Err(GitError::OperationInProgress { path });
-            }
+        if rebased_branch(&found).as_deref() == Some(branch) {
+            let path = found.workdir().unwrap_or(found.path()).to_owned();
+            return Err(GitError::OperationInProgress { path });
         }
         if let (Some(root), true) = (found.workdir(), named.as_deref() == Some(branch)) {
             return Ok(Some(Checkout {

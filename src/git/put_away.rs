@@ -6,8 +6,9 @@ use std::path::Path;
 use git2::Signature;
 
 use super::project::tip;
+use super::tracked::{as_path, changed_tree};
 use super::worktree::git_time;
-use super::{Result, Worktree, content, kept, refs, tree_diff};
+use super::{Result, Worktree, content, kept, refs};
 use crate::domain::time::Timestamp;
 use crate::platform::files;
 
@@ -24,24 +25,20 @@ impl Worktree {
             let view = self.view()?;
             let base = view.find_commit(self.base().0)?;
             let base_tree = base.tree()?;
-            let mut index =
-                content::look(&view, self.project().filters(), &base_tree, &self.seen())?;
-            let now = view.find_tree(index.write_tree_to(&view)?)?;
+            let filters = self.project().filters();
+            let mut changes = content::look(&view, filters, &base_tree, &self.seen())?.changes;
             // What differs is kept as it lies there, whatever git would make of its line ends.
-            let (_, put) = tree_diff::paths_between(&view, &base_tree, &now)?;
-            for path in &put {
-                let full = self.path().join(path);
+            for (path, put) in &mut changes {
+                let Some((id, _)) = put else { continue };
+                let full = self.path().join(as_path(path));
                 let bytes = if files::symlink_metadata(&full)?.is_symlink() {
                     files::read_link(&full)?.as_os_str().as_bytes().to_vec()
                 } else {
                     files::read(&full)?
                 };
-                let mut entry =
-                    index.get_path(path, 0).ok_or_else(|| git2::Error::from_str("no entry"))?;
-                entry.id = view.blob(&bytes)?;
-                index.add(&entry)?;
+                *id = view.blob(&bytes)?;
             }
-            let tree = view.find_tree(index.write_tree_to(&view)?)?;
+            let tree = view.find_tree(changed_tree(&view, &base_tree, &changes)?)?;
             let who = Signature::new("teams", "teams@localhost", &git_time(at, 0))?;
             let message = kept::message(self.request(), self.own_since());
             let commit = view.commit(None, &who, &who, &message, &tree, &[&base])?;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use git2::{Index, Oid, Tree};
+use git2::build::TreeUpdateBuilder;
+use git2::{FileMode, Index, Oid, Repository, Tree};
 
 use super::Result;
 
@@ -15,11 +17,62 @@ pub(super) const MODE_GITLINK: u32 = 0o160_000;
 /// Paths of a tree with what stands there.
 pub(super) type Tracked = BTreeMap<Vec<u8>, (Oid, u32)>;
 
+/// Paths that differ from a tree, with what stands there; nothing where one is gone.
+pub(super) type Changes = BTreeMap<Vec<u8>, Option<(Oid, u32)>>;
+
+/// Trees whose paths are kept, and the most paths of one of them.
+const KEPT: usize = 2;
+const LARGEST: usize = 200_000;
+
 /// Makes an index that of a tree, for line endings as well, and tells what the tree holds.
 pub(super) fn read_tree(index: &mut Index, tree: &Tree<'_>) -> Result<Tracked> {
     index.clear()?;
     index.read_tree(tree)?;
     Ok(index.iter().map(|entry| (entry.path, (entry.id, entry.mode))).collect())
+}
+
+/// What a tree holds, which is kept for a while: most looks at the files of a request begin with the same tree.
+pub(super) fn of_tree(tree: &Tree<'_>) -> Result<Arc<Tracked>> {
+    static LAST: Mutex<Vec<(Oid, Arc<Tracked>)>> = Mutex::new(Vec::new());
+    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, found)) = last().iter().find(|(id, _)| *id == tree.id()) {
+        return Ok(Arc::clone(found));
+    }
+    let found = Arc::new(read_tree(&mut Index::new()?, tree)?);
+    if found.len() <= LARGEST {
+        let mut last = last();
+        last.truncate(KEPT - 1);
+        last.insert(0, (tree.id(), Arc::clone(&found)));
+    }
+    Ok(found)
+}
+
+/// The tree that a base becomes by changes.
+pub(super) fn changed_tree(
+    repository: &Repository,
+    base: &Tree<'_>,
+    changes: &Changes,
+) -> Result<Oid> {
+    if changes.is_empty() {
+        return Ok(base.id());
+    }
+    // First what goes: a file may stand where a folder was.
+    let mut gone = TreeUpdateBuilder::new();
+    for (path, _) in changes.iter().filter(|(_, put)| put.is_none()) {
+        gone.remove(&path[..]);
+    }
+    let without = repository.find_tree(gone.create_updated(repository, base)?)?;
+    let mut put = TreeUpdateBuilder::new();
+    for (path, (id, mode)) in changes.iter().filter_map(|(path, put)| Some((path, (*put)?))) {
+        let mode = match mode {
+            0o100_755 => FileMode::BlobExecutable,
+            0o120_000 => FileMode::Link,
+            MODE_GITLINK => FileMode::Commit,
+            _ => FileMode::Blob,
+        };
+        put.upsert(&path[..], id, mode);
+    }
+    Ok(put.create_updated(repository, &without)?)
 }
 
 /// A path as git has it, as one of the file system.

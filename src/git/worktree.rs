@@ -354,10 +354,7 @@ impl Worktree {
         }
         let view = self.view()?;
         let base = view.find_commit(self.base.0)?.tree()?;
-        let look = || content::write_settled(&view, self.project.filters(), &base, &self.seen());
-        let found = look()?;
-        let is_filled = content::fill(&view, &base, &self.path())?;
-        Ok(TreeId(if is_filled { look()? } else { found }))
+        Ok(TreeId(content::write_settled(&view, self.project.filters(), &base, &self.seen())?))
     }
 
     /// What differs from `tree` now, by content.
@@ -491,7 +488,8 @@ impl Worktree {
     }
 
     /// Whether other requests read the same files.
-    pub(super) const fn is_shared(&self) -> bool {
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
         self.is_shared
     }
 

@@ -13,9 +13,23 @@ use crate::git::{CommitFiles, GitError, InTree, Project};
 use crate::platform::files;
 use crate::workspace::settings::{CommandEntry, Setting};
 
-/// What is written where it is accepted: what is configured already stays.
+/// What of it is not configured yet. Where something brings checks what they depend on, nothing else is to.
 #[must_use]
-pub fn settings(found: &CheckProposal, runtime: &RuntimeConfig) -> Vec<(&'static str, Setting)> {
+pub fn missing(found: &CheckProposal, runtime: &RuntimeConfig) -> CheckProposal {
+    let mut found = found.clone();
+    if !runtime.checks.is_empty() {
+        found.checks.clear();
+    }
+    if !runtime.prepare.is_empty() || !runtime.carry.is_empty() {
+        found.prepare.clear();
+        found.carry.clear();
+    }
+    found
+}
+
+/// What is written where that is accepted.
+#[must_use]
+pub fn settings(missing: &CheckProposal) -> Vec<(&'static str, Setting)> {
     let entries = |all: &[ProposedCommand]| {
         let entry = |one: &ProposedCommand| CommandEntry {
             name: one.name.clone(),
@@ -24,12 +38,14 @@ pub fn settings(found: &CheckProposal, runtime: &RuntimeConfig) -> Vec<(&'static
         };
         Setting::Commands(all.iter().map(entry).collect())
     };
-    let mut all = vec![("checks", entries(&found.checks))];
-    if runtime.prepare.is_empty() && !found.prepare.is_empty() {
-        all.push(("prepare", entries(&found.prepare)));
+    let mut all = Vec::new();
+    for (key, commands) in [("checks", &missing.checks), ("prepare", &missing.prepare)] {
+        if !commands.is_empty() {
+            all.push((key, entries(commands)));
+        }
     }
-    if runtime.carry.is_empty() && !found.carry.is_empty() {
-        all.push(("carry", Setting::List(found.carry.clone())));
+    if !missing.carry.is_empty() {
+        all.push(("carry", Setting::List(missing.carry.clone())));
     }
     all
 }
@@ -89,6 +105,14 @@ fn has_table(text: &str, name: &str) -> bool {
         .any(|line| line.trim().strip_prefix('[').and_then(|it| it.strip_suffix(']')) == Some(name))
 }
 
+/// Whether a table of a TOML file has a key at the beginning of a line.
+fn has_key(text: &str, table: &str, key: &str) -> bool {
+    let opens = format!("[{table}]");
+    let lines = text.lines().map(str::trim).skip_while(|line| *line != opens).skip(1);
+    let mut lines = lines.take_while(|line| !line.starts_with('['));
+    lines.any(|line| line.split_once('=').is_some_and(|(name, _)| name.trim() == key))
+}
+
 fn cargo(files: &CommitFiles, found: &mut CheckProposal) -> Result<(), GitError> {
     let Some(manifest) = files.text("Cargo.toml")? else { return Ok(()) };
     let (package, workspace) = (has_table(&manifest, "package"), has_table(&manifest, "workspace"));
@@ -133,6 +157,29 @@ fn pytest(files: &CommitFiles) -> Result<Option<String>, GitError> {
     Ok(files.paths().find(is_test).map(str::to_owned))
 }
 
+/// What pip is to install where no lock file says it, and the files that do: all that is required, else the project
+/// itself with what its tests need.
+fn pip<'a>(
+    files: &CommitFiles,
+    required: &[&'a str],
+) -> Result<Option<(String, Vec<&'a str>)>, GitError> {
+    if !required.is_empty() {
+        let all: Vec<_> = required.iter().map(|file| format!("-r {file}")).collect();
+        return Ok(Some((all.join(" "), required.to_vec())));
+    }
+    let pyproject = files.text("pyproject.toml")?.unwrap_or_default();
+    let setup: Vec<&str> =
+        ["setup.py", "setup.cfg"].into_iter().filter(|it| files.has(it)).collect();
+    if !has_table(&pyproject, "project") && setup.first() != Some(&"setup.py") {
+        return Ok(None);
+    }
+    let extras = ["test", "tests", "testing", "dev"];
+    let has = |extra: &&str| has_key(&pyproject, "project.optional-dependencies", extra);
+    let extra = extras.into_iter().find(has).map(|extra| format!("[{extra}]"));
+    let manifests = ["pyproject.toml"].into_iter().filter(|_| !pyproject.is_empty()).chain(setup);
+    Ok(Some((format!("pytest -e '.{}'", extra.unwrap_or_default()), manifests.collect())))
+}
+
 fn python(
     files: &CommitFiles,
     project: &Project,
@@ -168,10 +215,11 @@ fn python(
     } else if lent(project, ".venv")? {
         found.carry.push(".venv".to_owned());
         command = in_venv;
-    } else if !named.is_empty() && project.is_ignored_folder(Path::new(".venv"))? {
-        let all: String = named.iter().map(|file| format!(" -r {file}")).collect();
-        let script = format!("python3 -m venv .venv && .venv/bin/pip install{all}");
-        prepare(found, "packages", &["sh", "-c", &script], &named);
+    } else if project.is_ignored_folder(Path::new(".venv"))?
+        && let Some((words, because)) = pip(files, &named)?
+    {
+        let script = format!("python3 -m venv .venv && .venv/bin/pip install {words}");
+        prepare(found, "packages", &["sh", "-c", &script], &because);
         command = in_venv;
     }
     check(found, &because, "pytest", command);

@@ -110,25 +110,22 @@ pub async fn work_in(folder: &Path) -> bool {
     works
 }
 
-/// Copies what lies in a folder into another one, where it is not there already; times, modes and links are kept.
+/// Copies a file, or a folder with what lies in it, where it is not there already; times, modes and links are kept.
 /// Where the file system can share data between files, it does.
 ///
 /// # Errors
 /// Where the disk does.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
-    for source in files::list(from)? {
-        let Some(name) = source.file_name() else { continue };
-        let target = to.join(name);
-        let meta = files::symlink_metadata(&source)?;
-        if meta.is_dir() {
-            files::create_dir_all(&target)?;
-            copy(&source, &target)?;
-        } else if (meta.is_file() || meta.is_symlink()) && files::symlink_metadata(&target).is_err()
-        {
-            files::copy_any(&source, &target)?;
-            if meta.is_file() {
-                files::set_modified(&target, files::at("look at", &source, meta.modified())?)?;
-            }
+    let meta = files::symlink_metadata(from)?;
+    if meta.is_dir() {
+        files::create_dir_all(to)?;
+        for source in files::list(from)? {
+            copy(&source, &to.join(source.file_name().unwrap_or_default()))?;
+        }
+    } else if (meta.is_file() || meta.is_symlink()) && files::symlink_metadata(to).is_err() {
+        files::copy_any(from, to)?;
+        if meta.is_file() {
+            files::set_modified(to, files::at("look at", from, meta.modified())?)?;
         }
     }
     Ok(())

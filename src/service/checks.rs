@@ -122,7 +122,7 @@ pub(super) async fn configure(
     tasks::blocking(move || {
         let runtime = workspace::read_runtime(&root)?;
         if runtime.checks.is_empty() {
-            let chosen = proposals::settings(&accepted, &runtime);
+            let chosen = proposals::settings(&proposals::missing(&accepted, &runtime));
             if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {
                 change.write(&root)?;
             }

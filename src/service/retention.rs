@@ -63,7 +63,7 @@ fn make_room(
     let mut open: BTreeSet<RequestId> =
         team.hub.read(|state| state.requests.keys().cloned().collect());
     let branches = team.project.forget_branches(ago(rules.branches_days.get()), &open)?;
-    let unmerged = team.project.requests_with_branches()?;
+    let unmerged = team.project.requests_with_commits()?;
     open.extend(unmerged.iter().cloned());
     let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open)?;
     let rules = Retention {

@@ -48,18 +48,20 @@ impl RunCalls {
         if let Some((_, answer)) = self.answered.iter().find(|(known, _)| *known == call) {
             return Some(answer.clone());
         }
+        let heard = || CallAnswer { text: String::new(), keep: None };
         let answer = match what {
             RunCall::Tool(line) => self.tool(team, run, &call, line).await?,
             RunCall::Refused { refusal, what } => {
                 self.refusals.note(team, &run.run_id, refusal, &what).await;
-                CallAnswer { text: String::new(), keep: None }
+                heard()
             }
             RunCall::RateLimited { until } => {
-                let fact = Event::RateLimited { run_id: run.run_id.clone(), until };
-                if let Err(error) = team.hub.submit(fact).await {
-                    tracing::warn!(%error, "a rate limit is not told in the room");
-                }
-                CallAnswer { text: String::new(), keep: None }
+                tell(team, Event::RateLimited { run_id: run.run_id.clone(), until }).await;
+                heard()
+            }
+            RunCall::DiskFull { path } => {
+                tell(team, Event::DiskFull { request_id: run.request_id.clone(), path }).await;
+                heard()
             }
         };
         if self.answered.len() == KEPT {
@@ -119,6 +121,13 @@ impl RunCalls {
             },
         };
         Some(CallAnswer { text: control::line(&reply), keep })
+    }
+}
+
+/// Tells the room of a run what is in its way.
+async fn tell(team: &Team, event: Event) {
+    if let Err(error) = team.hub.submit(event).await {
+        tracing::warn!(%error, "what is in the way of a run is not told in its room");
     }
 }
 

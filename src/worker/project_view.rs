@@ -12,11 +12,19 @@ use crate::git::{self, EnvironmentStore, PreparedEnvironment, Worktree};
 use crate::platform::layers::{self, Layers, UpperLayer};
 use crate::platform::{files, places, tasks};
 
+/// What was prepared for a run, which stays where it is as long as this is held.
+pub(super) async fn environments(job: &JobSpec) -> Result<Vec<PreparedEnvironment>, RunAgentError> {
+    let store = EnvironmentStore::at(&job.environments.store);
+    let (keys, apart) = (job.environments.keys.clone(), job.environments.apart.clone());
+    Ok(tasks::blocking(move || store.find_all(&keys, &apart)).await??)
+}
+
 /// Lets a run see its worktree so, where a sandbox can show it there.
 pub(super) async fn show(
     worker: &Worker,
     job: &JobSpec,
     worktree: &Worktree,
+    environments: &[PreparedEnvironment],
     run: &mut RunSpec,
 ) -> Result<(), RunAgentError> {
     let parts = &worker.parts;
@@ -27,21 +35,20 @@ pub(super) async fn show(
     }
     let own = worktree.path();
     let is_layered = match own.parent() {
-        Some(above) if !job.environments.keys.is_empty() => layers::work_in(above).await,
+        Some(above) if !environments.is_empty() => layers::work_in(above).await,
         Some(_) | None => false,
     };
-    let lent: Vec<PreparedEnvironment> = if is_layered {
-        let (worktree, store) = (worktree.clone(), EnvironmentStore::at(&job.environments.store));
-        let (keys, apart) = (job.environments.keys.clone(), job.environments.apart.clone());
-        tasks::blocking(move || git::checks::lend(&store, &keys, &apart, &worktree)).await??
-    } else {
-        Vec::new()
-    };
+    // What several roles read is no place for a copy.
+    let lent = if is_layered || !worktree.is_shared() { environments.to_vec() } else { Vec::new() };
+    if !lent.is_empty() {
+        let (worktree, lent) = (worktree.clone(), lent.clone());
+        tasks::blocking(move || git::checks::lend(&lent, &worktree, is_layered)).await??;
+    }
     let git_link = run.run_dir.join("git-link");
     files::create_dir_all(&run.run_dir)?;
     files::write_private(&git_link, worktree.link_to(Path::new(REPOSITORY)))?;
     let mut layers = None;
-    if !lent.is_empty() {
+    if is_layered {
         let mut lower: Vec<PathBuf> = lent.iter().map(PreparedEnvironment::files).collect();
         let upper = UpperLayer { folder: own.clone(), work: own.with_file_name("layers") };
         let upper = Some(upper).filter(|_| job.may_write);

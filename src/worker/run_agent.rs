@@ -15,11 +15,12 @@ use super::spool::Spool;
 use super::worker::Worker;
 use super::{rate_limits, refused_calls};
 use crate::agents::{self, AgentOutcome, Confinement, Mailbox, RunSpec, Watch};
+use crate::domain::assignment::RunCall;
 use crate::domain::conversation::Conversation;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::run::{FailKind, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
-use crate::git::{GitError, TreeId, Worktree};
+use crate::git::{GitError, PreparedEnvironment, TreeId, Worktree};
 use crate::model_proxy::{self, ModelProxy, ProxyOptions, socket_in};
 use crate::platform::plug::{self, Point};
 use crate::platform::{clock, full_disk, tasks};
@@ -51,6 +52,7 @@ impl RunAgent {
     pub(super) async fn run(mut self) -> Result<AgentEnd, RunAgentError> {
         let worktree = self.open_worktree().await?;
         let dir = self.spool.folder().to_owned();
+        let environments = project_view::environments(&self.job).await?;
         if self.is_resumed {
             let _socket = run_socket::open(&self.worker, &self.job, &dir);
             let proxy = if model_proxy::is_kept(&dir) { self.open_proxy().await } else { None };
@@ -64,7 +66,8 @@ impl RunAgent {
             return self.report(&worktree, completed(proxy, outcome)).await;
         }
         self.after_earlier_generations(&worktree).await?;
-        let outcome = self.work(&worktree).await?;
+        let outcome = self.work(&worktree, &environments).await?;
+        drop(environments);
         self.report(&worktree, outcome).await
     }
 
@@ -98,7 +101,11 @@ impl RunAgent {
         Ok(())
     }
 
-    async fn work(&self, worktree: &Worktree) -> Result<AgentOutcome, RunAgentError> {
+    async fn work(
+        &self,
+        worktree: &Worktree,
+        environments: &[PreparedEnvironment],
+    ) -> Result<AgentOutcome, RunAgentError> {
         let JobSpec { run_id, run, .. } = &self.job;
         let (events, told) = mpsc::channel(rate_limits::EVENTS);
         let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
@@ -108,7 +115,7 @@ impl RunAgent {
         let proxy = self.open_proxy().await;
         let mut run =
             RunSpec { socket: socket.as_ref().map(|it| it.path().to_owned()), ..run.clone() };
-        project_view::show(&self.worker, &self.job, worktree, &mut run).await?;
+        project_view::show(&self.worker, &self.job, worktree, environments, &mut run).await?;
         run.surroundings.proxy = proxy.as_ref().map(|proxy| proxy.address().clone());
         let limits = proxy.as_ref().map(ModelProxy::rate_limits);
         let parts = &self.worker.parts;
@@ -174,13 +181,25 @@ impl RunAgent {
         Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
     }
 
-    /// Waits a while where a full disk was in the way, and says whether it was.
-    async fn waited_for_room(&self, worktree: &Worktree, error: &RunAgentError) -> bool {
+    /// Waits a while where a full disk was in the way, and says whether it was. The room is told once.
+    async fn waited_for_room(
+        &self,
+        worktree: &Worktree,
+        error: &RunAgentError,
+        is_told: &mut bool,
+    ) -> bool {
         let Some(path) = full_disk::full_path(error, || worktree.path()) else { return false };
         tracing::error!(path = %path.display(), "the disk is full; the run waits for room");
+        let tell_and_wait = async {
+            if !std::mem::replace(is_told, true) {
+                let full = RunCall::DiskFull { path: path.display().to_string() };
+                self.worker.say_for(&self.job.run_id, full).await;
+            }
+            tokio::time::sleep(full_disk::LOOK_AGAIN).await;
+        };
         tokio::select! {
             () = self.cancel.cancelled() => false,
-            () = tokio::time::sleep(full_disk::LOOK_AGAIN) => true,
+            () = tell_and_wait => true,
         }
     }
 
@@ -194,6 +213,7 @@ impl RunAgent {
         // Before anything makes room.
         let full = met_full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()])
             .map(|path| format!("no room was left on the disk of {}", path.display()));
+        let mut is_told = false;
         let changed = loop {
             match self.changed(worktree).await {
                 Err(RunAgentError::Git(
@@ -202,7 +222,7 @@ impl RunAgent {
                     outcome.outcome = RunOutcome::failed(FailKind::Other, error.to_string());
                     break Vec::new();
                 }
-                Err(error) if self.waited_for_room(worktree, &error).await => {}
+                Err(error) if self.waited_for_room(worktree, &error, &mut is_told).await => {}
                 changed => break changed?,
             }
         };
@@ -217,7 +237,7 @@ impl RunAgent {
         match &mut outcome.outcome {
             RunOutcome::Failed { .. } => loop {
                 match self.keep_aside(worktree).await {
-                    Err(error) if self.waited_for_room(worktree, &error).await => {}
+                    Err(error) if self.waited_for_room(worktree, &error, &mut is_told).await => {}
                     kept => break kept?,
                 }
             },

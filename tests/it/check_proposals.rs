@@ -136,6 +136,15 @@ fn lock_files_show_what_is_prepared() {
         "sh -c python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt -r requirements.txt \
          [requirements-dev.txt, requirements.txt]",
     );
+    let install = "sh -c python3 -m venv .venv && .venv/bin/pip install pytest -e";
+    prepares(&[pyproject, test, ignored], &format!("{install} '.' [pyproject.toml]"));
+    let more = "[project]\nname = \"x\"\n[project.optional-dependencies]\ndocs = []\ntesting = [\"pytest\"]\n";
+    prepares(
+        &[("pyproject.toml", more), ("setup.cfg", ""), test, ignored],
+        &format!("{install} '.[testing]' [pyproject.toml, setup.cfg]"),
+    );
+    prepares(&[("setup.py", ""), test, ignored], &format!("{install} '.' [setup.py]"));
+    prepares(&[("pyproject.toml", "[tool.black]\n"), test, ignored], "");
     let npm = ("package.json", NPM);
     prepares(&[npm], "");
     let asks = r#"{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10"}}"#;
@@ -264,6 +273,17 @@ async fn what_is_proposed_is_accepted_run_and_told_with_its_times() {
     let (code, _, error) = place.teams(&["checks", "propose", "--accept"]).await;
     assert_eq!(code, 1, "what is configured is not replaced");
     assert!(error.contains("1 checks are configured already"), "{error}");
+    // What they depend on is written beside them.
+    let fetched = "[[package]]\nname = \"y\"\nsource = \"registry\"\n";
+    place.commit("Cargo.toml", "[package]\nname = \"x\"\n");
+    place.commit("Cargo.lock", fetched);
+    let (code, said, error) = place.teams(&["checks", "propose", "--accept"]).await;
+    assert_eq!(code, 0, "{said}{error}");
+    assert!(!said.contains("cargo test") && said.contains("command: [cargo, fetch"), "{said}");
+    let both = place.config();
+    assert!(both.contains("[make, test]") && both.contains("[cargo, fetch"), "{both}");
+    std::fs::write(place.root().join("team_runtime.yaml"), &config).unwrap();
+    place.commit("Cargo.toml", "");
 
     let first = git2::Repository::open(place.folder.path().join("project")).unwrap();
     let first = first.head().unwrap().target().unwrap().to_string();

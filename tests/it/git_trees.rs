@@ -260,7 +260,7 @@ fn a_worktree_that_was_put_away_comes_back_as_it_was() {
 }
 
 #[test]
-fn branches_go_once_the_project_has_what_they_bring_and_never_before() {
+fn branches_go_after_their_time_and_their_commits_once_the_project_has_them() {
     let repo = Repo::new();
     let project: Project = repo.project();
     let worktree = repo.worktree();
@@ -268,16 +268,28 @@ fn branches_go_once_the_project_has_what_they_bring_and_never_before() {
     let candidate = repo.commit(&worktree);
     project.release(&request(), &repo.root).unwrap();
     let branches = || repo.git(&["branch", "--list", "teams/*"]);
-    let nobody = Default::default();
+    let kept = || repo.git(&["for-each-ref", "--format=%(objectname)", "refs/teams/unmerged"]);
+    let (nobody, open) = (Default::default(), [request()].into());
     let later = at(1_000_000);
-    assert_eq!(project.forget_branches(later, &nobody).unwrap(), 0);
+    let forget = |open| project.forget_branches(later, open).unwrap();
+    // Not while it is open, checked out by a person, or young.
+    assert_eq!(forget(&open), 0);
+    let theirs = repo.root.with_file_name("theirs");
+    let own = format!("teams/{}", request());
+    repo.git(&["worktree", "add", "-q", theirs.to_str().unwrap(), &own]);
+    assert_eq!(forget(&nobody), 0);
+    repo.git(&["worktree", "remove", theirs.to_str().unwrap()]);
+    assert_eq!(project.forget_branches(at(-1_000), &nobody).unwrap(), 0);
+    assert!(!branches().is_empty() && kept().is_empty());
+    // What has not landed is kept without a branch.
+    assert_eq!(forget(&nobody), 1);
+    assert_eq!((branches(), kept()), (String::new(), candidate.commit.clone()));
+    assert_eq!(forget(&nobody), 0);
+    assert_eq!(project.requests_with_commits().unwrap(), [request()].into());
     // The same change by another commit.
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
     repo.git(&["cherry-pick", &candidate.commit]);
-    assert_eq!(project.forget_branches(at(-1_000), &nobody).unwrap(), 0);
-    assert_eq!(project.forget_branches(later, &[request()].into()).unwrap(), 0);
-    assert!(!branches().is_empty());
-    assert_eq!(project.forget_branches(later, &nobody).unwrap(), 1);
-    assert_eq!(branches(), "");
+    assert_eq!(forget(&nobody), 1);
+    assert_eq!((branches(), kept()), (String::new(), String::new()));
 }

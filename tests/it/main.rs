@@ -91,6 +91,7 @@ mod team_page;
 mod team_prompts;
 mod team_publish;
 mod team_questions;
+mod team_repositories;
 mod team_retention;
 mod team_review;
 mod team_routes;

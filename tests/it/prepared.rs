@@ -10,7 +10,8 @@ use teams::domain::config::CheckNetwork;
 use teams::domain::evidence::{CheckVerdict, Evidence};
 use teams::domain::request::{Request, RequestStatus};
 use teams::git::checks::{
-    CheckPlan, CheckSpec, Consent, EnvironmentStore, PrepareSpec, Whose, run,
+    CheckPlan, CheckSpec, Consent, EnvironmentStore, PrepareSpec, PreparedEnvironment, Whose, lend,
+    run,
 };
 use teams::git::{CommitId, GitError};
 use teams::platform::confinement::{self, Confinement};
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::git_checks::{outcome, plan, shell};
 use crate::git_repo::{Repo, git_in, put};
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
+use crate::support::terminal::typed;
 
 fn prepare(name: &str, script: &str, files: &[&str]) -> PrepareSpec {
     PrepareSpec {
@@ -68,6 +70,15 @@ impl Prepared {
 
     async fn trusted(&self, commit: CommitId) -> Evidence {
         self.run(commit, &Whose::trusting(commit)).await.unwrap()
+    }
+
+    /// The environment that checks had.
+    fn held(&self, evidence: &Evidence) -> Vec<PreparedEnvironment> {
+        let keys: Vec<_> = evidence.environments.iter().map(|it| it.key.clone()).collect();
+        let store = EnvironmentStore::at(&self.plan.environments);
+        let found = store.find_all(&keys, "none").unwrap();
+        assert_eq!(found.len(), keys.len());
+        found
     }
 
     /// What lies where environments are kept, but for downloads.
@@ -368,13 +379,53 @@ async fn what_a_request_changed_before_something_was_built_is_younger_than_it_fo
     put(&worktree.path().join("src/app.py"), "print(2)\n");
     let (edited, other) = (file("src/app.py").unwrap(), file("README.md").unwrap());
     let evidence = at.trusted(base).await;
-    let keys = vec![evidence.environments[0].key.clone()];
     let store = EnvironmentStore::at(&at.plan.environments);
-    teams::git::checks::lend(&store, &keys, "none", &worktree).unwrap();
+    lend(&at.held(&evidence), &worktree, true).unwrap();
     let made = u64::try_from(store.list().unwrap()[0].record.made_at.millis()).unwrap();
     let made = std::time::UNIX_EPOCH + Duration::from_millis(made);
     assert!(edited < made && file("src/app.py").unwrap() > made);
     assert_eq!(file("README.md").unwrap(), other, "what did not change is as old as it was");
+}
+
+#[tokio::test]
+async fn an_agent_gets_copies_where_the_kernel_lays_nothing_below_its_files() {
+    let repo = Repo::new();
+    let fill = "mkdir -p build/in seen; cp made.lock build/in/lib; ln -s in/lib build/link; touch seen/by-git";
+    let at = Prepared::new(repo, &[prepare("deps", fill, &["made.lock"])], &[]).await;
+    let base = at.commit("made.lock", "1\n");
+    let worktree = at.repo.worktree();
+    let before = worktree.tree_id().unwrap();
+    let held = at.held(&at.trusted(base).await);
+    let lib = worktree.path().join("build/link");
+    for _ in 0..2 {
+        lend(&held, &worktree, false).unwrap();
+        assert_eq!(std::fs::read_to_string(&lib).unwrap(), "1\n");
+        // Not what would be part of the change.
+        assert!(!worktree.path().join("seen").exists());
+        assert_eq!(worktree.tree_id().unwrap(), before);
+        put(&lib, "written to by the agent\n");
+    }
+    assert_eq!(std::fs::read_to_string(held[0].files().join("build/link")).unwrap(), "1\n");
+}
+
+#[tokio::test]
+async fn no_more_than_twelve_environments_are_kept_and_none_goes_that_somebody_uses() {
+    let repo = Repo::new();
+    let at = Prepared::new(repo, &[prepare("deps", "true", &["deps.lock"])], &[]).await;
+    let first = at.commit("deps.lock", "0\n");
+    let used = at.trusted(first).await;
+    let held = at.held(&used);
+    let next = async |number: i32| at.trusted(at.commit("deps.lock", &format!("{number}\n"))).await;
+    for number in 1..14 {
+        next(number).await;
+    }
+    assert_eq!(at.kept().len(), 13);
+    assert!(at.kept().contains(&used.environments[0].key));
+    drop(held);
+    next(14).await;
+    assert_eq!(at.kept().len(), 12);
+    assert!(!at.kept().contains(&used.environments[0].key));
+    assert!(at.trusted(first).await.environments[0].prepared_ms.is_some(), "it is made anew");
 }
 
 #[tokio::test]
@@ -498,6 +549,13 @@ async fn without_a_yes_nothing_of_it_is_run_and_the_change_stays_aside() {
     let by_hand = ["checks", "run", "--commit", &branch];
     let (code, _, error) = no.teams(&by_hand).await;
     assert!(code == 1 && error.contains("deps.lock") && error.contains("--prepare"), "{error}");
+    // So does who ends the question.
+    let root = no.root();
+    let at_a_terminal = format!("{} --workspace-root {}", by_hand.join(" "), root.display());
+    let (shown, well) = typed(&at_a_terminal, &root, "Type yes", "\x03").await;
+    assert!(!well && shown.contains("deps.lock") && shown.contains("--prepare"), "{shown}");
+    let (shown, well) = typed(&at_a_terminal, &root, "Type yes", "yes\r").await;
+    assert!(well, "{shown}");
     let (code, said, error) = no.teams(&[&by_hand[..], &["--prepare"]].concat()).await;
     assert_eq!(code, 0, "{said}{error}");
     no.close().await;

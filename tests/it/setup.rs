@@ -5,11 +5,11 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use teams::domain::role::Role;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::git_repo::git_in;
 use crate::support::guild::{Caller, fresh, text};
 use crate::support::house::EDIT;
+use crate::support::terminal::typed;
 use crate::support::whole::{Feed, words};
 use crate::support::yard::{PATIENCE, Yard};
 
@@ -274,33 +274,10 @@ async fn killed_at_every_step_it_goes_on_and_makes_and_removes_everything_once()
     yard.running.shutdown().await;
 }
 
-/// Types what a person types at a terminal when `until` was shown; everything that the terminal showed, and
-/// how it ended.
+/// Sets up at a terminal.
 async fn at_a_terminal(yard: &Yard, until: &str, keys: &str) -> (String, bool) {
-    let base = &yard.running.info.base_url;
-    let words = format!("'{}' setup --base-url {base}", env!("CARGO_BIN_EXE_teams"));
-    let mut child = tokio::process::Command::new("script")
-        .args(["-qec", &words, "/dev/null"])
-        .current_dir(yard.project())
-        .env_remove("TEAMS_DISCORD_TOKEN")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("`script` of util-linux makes a terminal");
-    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let talk = async {
-        let (mut shown, mut typed) = (Vec::new(), false);
-        while output.read_buf(&mut shown).await.unwrap() > 0 {
-            if !typed && String::from_utf8_lossy(&shown).contains(until) {
-                input.write_all(keys.as_bytes()).await.unwrap();
-                typed = true;
-            }
-        }
-        (String::from_utf8(shown).unwrap(), child.wait().await.unwrap().success())
-    };
-    tokio::time::timeout(PATIENCE, talk).await.expect("it ends")
+    let words = format!("setup --base-url {}", yard.running.info.base_url);
+    typed(&words, &yard.project(), until, keys).await
 }
 
 #[tokio::test]

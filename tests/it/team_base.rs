@@ -118,3 +118,23 @@ async fn a_tree_that_was_green_is_not_proven_again_for_another_change_that_makes
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }
+
+#[tokio::test]
+async fn tests_of_go_are_known_by_the_names_that_it_prints() {
+    // As `go test -v` prints them: `TestTwo` breaks with the edit, `TestOne` was red before.
+    let script = "grep -q morning greet.sh && two=FAIL || two=PASS; \
+                  for it in 'FAIL: TestOne' \"$two: TestTwo\" 'PASS: TestThree/case_a'; do \
+                  echo \"=== RUN   ${it##* }\"; echo \"--- $it (0.00s)\"; done; printf 'FAIL\\tgreet\\t0.1s\\n'; exit 1";
+    let script = serde_json::json!(script);
+    let checks = format!("[{{name: go, command: [sh, -c, {script}]}}]");
+    let house = House::open(plan(checks, "allow")).await;
+    let asked = house.ask(EDIT).await;
+    let red = words(&house.reads(&asked, "Newly red").await);
+    let (newly, before) = red.split_once("Newly red").unwrap().1.split_once("Red before").unwrap();
+    assert!(newly.contains("`greet.TestTwo`") && before.contains("`greet.TestOne`"), "{red}");
+    assert!(!newly.contains("TestOne") && !newly.contains("TestThree"), "{red}");
+    house.becomes(&asked, RequestStatus::Blocked).await;
+    house.quiet().await;
+    assert!(house.commits().is_empty());
+    house.close().await;
+}

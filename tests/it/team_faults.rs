@@ -307,6 +307,24 @@ async fn a_check_that_met_a_full_disk_is_repeated_when_there_is_room() {
 }
 
 #[tokio::test]
+async fn what_an_agent_did_waits_for_room_to_be_put_in_order_and_the_room_says_so() {
+    let script = "- {role: developer, do: run, commands: [[sh, -c, \"head -c 80000000 /dev/zero > out/filler\"]]}\n";
+    let mut house = House::built(Plan::script(script)).await;
+    house.commit_by_hand(".gitignore", "/out/*\n", "What is built");
+    std::fs::create_dir(house.project().join("out")).unwrap();
+    house.commit_by_hand("out/.keep", "", "Where it is built");
+    let more = house.beside("more");
+    on_a_small_disk(&mut house, ".teams_runtime/worktrees", "12m", &more);
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let told = words(&house.reads(&asked, "no room left on the disk").await);
+    assert!(told.contains(".teams_runtime/worktrees"), "{told}");
+    tokio::task::spawn_blocking(move || std::fs::write(more, "256m\n").unwrap()).await.unwrap();
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+#[tokio::test]
 async fn an_agent_that_met_a_full_disk_begins_again_when_there_is_room_and_no_attempt_is_counted() {
     let mut house = House::built(Plan::default()).await;
     let line = "a".repeat(1_000) + "\n";

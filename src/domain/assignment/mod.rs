@@ -231,6 +231,11 @@ pub enum RunCall {
         /// Until when, where the server says so.
         until: Option<Timestamp>,
     },
+    /// What its agent did cannot be put in order before there is room on a disk.
+    DiskFull {
+        /// A path on that disk.
+        path: String,
+    },
 }
 
 /// What the hub answers to a call of a run.

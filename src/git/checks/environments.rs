@@ -1,14 +1,16 @@
 //! Where prepared environments are kept: a folder each, named after the digest of all that decides about it.
 //!
 //! One is never changed once it is there. What a change asked for that has not landed stays apart, in a folder of its
-//! request, and nothing else is given it.
+//! request, and nothing else is given it. Whoever uses one holds a lock on its folder, which ends with its process, and
+//! nothing is removed that somebody holds.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::whose::Whose;
 use crate::domain::time::Timestamp;
 use crate::git::{GitError, Result};
 use crate::platform::{clock, files, ids};
@@ -18,17 +20,15 @@ const FILES: &str = "files";
 const HOME: &str = "home";
 const APART: &str = "apart";
 const CACHE: &str = "cache";
-/// How the name of a folder begins that is not whole.
+/// How the name of a folder begins that is not whole, or not needed any more.
 const PART: &str = ".part-";
 
-/// Environments that are kept, and the bytes that they may have together; beyond, the one goes that was used longest
-/// ago.
+/// Environments that are kept, and the bytes that they may have together; beyond, those go that were used longest
+/// ago and that nobody uses. The last one stays however large it is.
 const KEPT: usize = 12;
 const KEPT_BYTES: u64 = 20_000_000_000;
 /// Bytes that the cache of packages may have; it begins anew beyond.
 const CACHE_BYTES: u64 = 10_000_000_000;
-/// What was used within this time may be in use: no run takes longer.
-const IN_USE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is known of an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +49,8 @@ pub struct EnvironmentRecord {
     pub made: Vec<PathBuf>,
 }
 
-/// A prepared environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A prepared environment, which stays where it is as long as this is held.
+#[derive(Debug, Clone)]
 pub struct PreparedEnvironment {
     /// The digest of all that decides about it.
     pub(super) key: String,
@@ -59,6 +59,7 @@ pub struct PreparedEnvironment {
     /// Whether it was made just now.
     pub(super) is_new: bool,
     folder: PathBuf,
+    _hold: Arc<File>,
 }
 
 impl PreparedEnvironment {
@@ -99,12 +100,21 @@ impl EnvironmentStore {
         EnvironmentStore(folder.to_owned())
     }
 
-    /// The environment of a key that somebody may be given, noted as used.
-    pub(super) fn find(&self, key: &str, whose: &Whose) -> Result<Option<PreparedEnvironment>> {
+    /// The environment of a key that somebody may be given, shared or of the folder `apart`, noted as used.
+    pub(super) fn find(&self, key: &str, apart: &str) -> Result<Option<PreparedEnvironment>> {
         match self.shared(key)? {
             Some(found) => Ok(Some(found)),
-            None => self.noted(key, self.apart(whose).join(key)),
+            None => self.noted(key, self.apart(apart).join(key)),
         }
+    }
+
+    /// The environments of these keys; none where one of them is not there.
+    ///
+    /// # Errors
+    /// Where the disk does.
+    pub fn find_all(&self, keys: &[String], apart: &str) -> Result<Vec<PreparedEnvironment>> {
+        let found: Result<Option<Vec<_>>> = keys.iter().map(|key| self.find(key, apart)).collect();
+        Ok(found?.unwrap_or_default())
     }
 
     /// An environment that is everybody's.
@@ -113,16 +123,21 @@ impl EnvironmentStore {
     }
 
     fn noted(&self, key: &str, folder: PathBuf) -> Result<Option<PreparedEnvironment>> {
+        let Some(hold) = hold(&folder)? else { return Ok(None) };
         let Some(record) = read(&folder)? else { return Ok(None) };
         files::set_modified(&folder.join(RECORD), clock::now().into())?;
-        Ok(Some(PreparedEnvironment { key: key.to_owned(), record, is_new: false, folder }))
+        let key = key.to_owned();
+        Ok(Some(PreparedEnvironment { key, record, is_new: false, folder, _hold: hold }))
     }
 
-    /// A new folder to prepare one in; to be removed by whoever asked for it.
-    pub(super) fn begin(&self) -> Result<PathBuf> {
+    /// A new folder to prepare one in, with its lock; to be removed by whoever asked for it.
+    pub(super) fn begin(&self) -> Result<(PathBuf, Arc<File>)> {
         let part = self.0.join(format!("{PART}{}", ids::uuid_v7()));
+        files::create_dir_all(&part)?;
+        let gone = || GitError::Interrupted { reason: "its folder was removed".to_owned() };
+        let lock = hold(&part)?.ok_or_else(gone)?;
         files::create_dir_all(&part.join(CACHE))?;
-        Ok(part)
+        Ok((part, lock))
     }
 
     /// The cache of packages: the one of all, or, in the folder of what a change asks for, one that ends with it.
@@ -144,14 +159,14 @@ impl EnvironmentStore {
         part: &Path,
         key: &str,
         record: EnvironmentRecord,
-        apart: Option<&Whose>,
+        apart: Option<&str>,
     ) -> Result<PreparedEnvironment> {
         let made = part.join("made");
         let text = serde_json::to_vec_pretty(&record)
             .map_err(|error| GitError::Interrupted { reason: error.to_string() })?;
         files::write(&made.join(RECORD), text)?;
         files::sync_filesystem(&made)?;
-        let above = apart.map_or_else(|| self.0.clone(), |whose| self.apart(whose));
+        let above = apart.map_or_else(|| self.0.clone(), |apart| self.apart(apart));
         files::create_dir_all(&above)?;
         let folder = above.join(key);
         if let Err(error) = files::rename(&made, &folder)
@@ -160,12 +175,14 @@ impl EnvironmentStore {
         {
             return Err(error.into());
         }
+        let gone = || GitError::Interrupted { reason: "it was removed at once".to_owned() };
+        let hold = hold(&folder)?.ok_or_else(gone)?;
         self.trim()?;
-        Ok(PreparedEnvironment { key: key.to_owned(), record, is_new: true, folder })
+        Ok(PreparedEnvironment { key: key.to_owned(), record, is_new: true, folder, _hold: hold })
     }
 
-    fn apart(&self, whose: &Whose) -> PathBuf {
-        self.0.join(APART).join(&whose.apart)
+    fn apart(&self, name: &str) -> PathBuf {
+        self.0.join(APART).join(name)
     }
 
     /// What a request's change asked for is for all once it has landed; else nobody needs it any more.
@@ -173,7 +190,7 @@ impl EnvironmentStore {
     /// # Errors
     /// Where the disk does.
     pub fn settle(&self, request: &str, has_landed: bool) -> Result<()> {
-        let apart = self.0.join(APART).join(request);
+        let apart = self.apart(request);
         if has_landed {
             for folder in files::folders(&apart)? {
                 let Some(key) = folder.file_name() else { continue };
@@ -208,47 +225,70 @@ impl EnvironmentStore {
         Ok(found)
     }
 
-    /// Forgets the environment of a key, so that it is made anew.
+    /// Forgets the environment of a key, so that it is made anew. Who uses it keeps it until the end.
     pub(super) fn forget(&self, key: &str) -> Result<()> {
-        remove(&self.0, &self.0.join(key))
+        self.set_aside(&self.0.join(key))?;
+        self.remove_parts()
     }
 
     fn trim(&self) -> Result<()> {
-        let now = SystemTime::from(clock::now());
-        let is_old = |path: &Path| {
-            let used = files::metadata(path).ok().and_then(|meta| meta.modified().ok());
-            used.and_then(|used| now.duration_since(used).ok()).is_some_and(|age| age > IN_USE)
-        };
-        for folder in files::folders(&self.0)? {
-            // What a crash left half done.
-            let is_part =
-                folder.file_name().is_some_and(|it| it.to_string_lossy().starts_with(PART));
-            if is_part && is_old(&folder) {
-                files::remove_dir_all_forced(&folder)?;
-            }
-        }
         let cache = self.0.join(CACHE);
         // Somebody else may be at work in it.
         if size(&cache).is_ok_and(|bytes| bytes > CACHE_BYTES) {
-            remove(&self.0, &cache)?;
+            self.set_aside(&cache)?;
         }
         let mut bytes = 0_u64;
         for (number, kept) in self.list()?.into_iter().enumerate() {
             bytes = bytes.saturating_add(kept.record.bytes);
-            if (number >= KEPT || bytes > KEPT_BYTES) && is_old(&kept.folder.join(RECORD)) {
-                remove(&self.0, &kept.folder)?;
+            let is_beyond = number >= KEPT || (number > 0 && bytes > KEPT_BYTES);
+            // Locked until it has another name: whoever comes meanwhile waits, and finds it gone.
+            if is_beyond && let Some(_lock) = unused(&kept.folder)? {
+                self.set_aside(&kept.folder)?;
+            }
+        }
+        self.remove_parts()
+    }
+
+    /// Under another name nobody finds it half removed.
+    fn set_aside(&self, folder: &Path) -> Result<()> {
+        match files::rename(folder, &self.0.join(format!("{PART}{}", ids::uuid_v7()))) {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_missing() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes what a crash left half done, and what was set aside and nobody uses any more.
+    fn remove_parts(&self) -> Result<()> {
+        for folder in files::folders(&self.0)? {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(PART)
+                && let Some(_lock) = unused(&folder)?
+            {
+                files::remove_dir_all_forced(&folder)?;
             }
         }
         Ok(())
     }
 }
 
-/// First under another name, so that nobody finds it half removed.
-fn remove(store: &Path, folder: &Path) -> Result<()> {
-    let gone = store.join(format!("{PART}{}", ids::uuid_v7()));
-    match files::rename(folder, &gone) {
-        Ok(()) => Ok(files::remove_dir_all_forced(&gone)?),
-        Err(error) if error.is_missing() => Ok(()),
+/// Holds a folder as it is; nothing where it is not there any more.
+fn hold(folder: &Path) -> Result<Option<Arc<File>>> {
+    let file = match files::open(folder) {
+        Ok(file) => file,
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    // On a file system without locks nobody can tell that it is unused, and it stays.
+    let _ = file.lock_shared();
+    Ok(Some(Arc::new(file)))
+}
+
+/// The lock of a folder that nobody holds.
+fn unused(folder: &Path) -> Result<Option<File>> {
+    match files::open(folder) {
+        Ok(file) => Ok(file.try_lock().is_ok().then_some(file)),
+        Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -62,9 +62,9 @@ pub async fn run(
     let is_layered = !environments.is_empty()
         && isolation.is_isolated()
         && layers::work_in(&plan.environments).await;
-    let making = (project.clone(), plan.clone(), scratch.to_owned());
+    let making = (project.clone(), plan.clone(), scratch.to_owned(), environments.clone());
     let place = off_thread(move || {
-        let (project, plan, scratch) = making;
+        let (project, plan, scratch, environments) = making;
         let mut place =
             CheckFolders::make(&project, commit, &plan, isolation, &scratch, &environments)?;
         place.bring(&environments, commit, is_layered)?;
@@ -73,6 +73,7 @@ pub async fn run(
     .await?;
     let tree_ms = milliseconds(begun, clock::now());
     let checks = all(plan, &place, confinement, stop).await;
+    drop(environments);
     let (scratch, trees) = (scratch.to_owned(), plan.trees.clone());
     let is_cut_off = checks.is_err();
     off_thread(move || {

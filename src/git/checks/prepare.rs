@@ -214,7 +214,7 @@ pub(super) async fn ready(
     for wanted in wanted(project, commit, plan, isolation).await? {
         let known = {
             let (store, key, whose) = (store.clone(), wanted.key.clone(), whose.clone());
-            off_thread(move || store.find(&key, &whose)).await?
+            off_thread(move || store.find(&key, &whose.apart)).await?
         };
         let is_trusted = commit == whose.trusted
             || inputs(project, whose.trusted, wanted.spec).await? == wanted.inputs;
@@ -313,7 +313,7 @@ impl Making<'_> {
         apart: Option<&Whose>,
     ) -> Result<PreparedEnvironment> {
         let store = self.store.clone();
-        let part = off_thread(move || store.begin()).await?;
+        let (part, _lock) = off_thread(move || store.begin()).await?;
         let made = self.make_in(&part, wanted, commit, apart).await;
         off_thread(move || {
             clear_outside(&part)?;
@@ -398,7 +398,7 @@ impl Making<'_> {
                 bytes: size(&to_files)?.saturating_add(size(&to_home)?),
                 made,
             };
-            store.keep(&part, &key, record, apart.as_ref())
+            store.keep(&part, &key, record, apart.as_ref().map(|whose| whose.apart.as_str()))
         })
         .await
     }
@@ -477,7 +477,7 @@ fn collect(
     let dir = &layout.tree.lies;
     let view = content::view(place.project.repository()?, dir)?;
     let tree = view.find_commit(commit.0)?.tree()?;
-    let made = content::beside(&view, &tree, dir)?;
+    let made = content::beside(&tree, dir)?;
     for path in &made {
         let target = to_files.join(path);
         if let Some(above) = target.parent() {
@@ -504,44 +504,39 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     if files::rename(from, to).is_ok() {
         return Ok(());
     }
-    if files::symlink_metadata(from)?.is_dir() {
-        files::create_dir_all(to)?;
-        layers::copy(from, to)?;
-    } else {
-        files::copy_any(from, to)?;
-    }
+    layers::copy(from, to)?;
     Ok(files::remove_any(from)?)
 }
 
-/// The environments of these keys, shared ones or those of the folder `apart`, for an agent in a worktree that nobody is at
-/// work in; none where one of them is not there. What an earlier run did to them in there is gone.
+/// Makes way for environments in the worktree of an agent that nobody is at work in, or, where the kernel does not lay
+/// them below it, puts copies there. What an earlier run did to them in there is gone.
 ///
 /// # Errors
 /// Where the repository or the disk does.
 pub fn lend(
-    store: &EnvironmentStore,
-    keys: &[String],
-    apart: &str,
+    environments: &[PreparedEnvironment],
     worktree: &Worktree,
-) -> Result<Vec<PreparedEnvironment>> {
-    let mut all = Vec::new();
+    is_layered: bool,
+) -> Result<()> {
     let (project, dir) = (worktree.project(), worktree.path());
-    let whose = Whose { apart: apart.to_owned(), ..Whose::trusting(worktree.base()) };
-    for key in keys {
-        let Some(environment) = store.find(key, &whose)? else { return Ok(Vec::new()) };
+    for environment in environments {
         for path in &environment.record.made {
             // What git does not ignore may be part of the change.
-            if project.is_ignored_folder(path)? && !is_behind_link(&dir, path) {
-                files::remove_any(&dir.join(path))?;
-                layers::show_through(&dir, path);
+            if !project.is_ignored_folder(path)? || is_behind_link(&dir, path) {
+                continue;
+            }
+            let target = dir.join(path);
+            files::remove_any(&target)?;
+            layers::show_through(&dir, path);
+            if !is_layered {
+                if let Some(above) = target.parent() {
+                    files::create_dir_all(above)?;
+                }
+                layers::copy(&environment.files().join(path), &target)?;
             }
         }
-        all.push(environment);
     }
     // What was built is older than what the request has changed by now; what several read is as at their base.
     let tree = worktree.settled_tree_id()?;
-    for environment in &all {
-        touch(project, environment, tree, &dir)?;
-    }
-    Ok(all)
+    environments.iter().try_for_each(|environment| touch(project, environment, tree, &dir))
 }

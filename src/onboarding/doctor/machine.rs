@@ -199,11 +199,7 @@ async fn no_checks(workspace: &Workspace) -> Finding {
 
 /// Checks are configured, and nothing brings what they depend on: what the project shows.
 async fn not_prepared(workspace: &Workspace) -> Option<Finding> {
-    let runtime = &workspace.runtime;
-    if !runtime.prepare.is_empty() || !runtime.carry.is_empty() {
-        return None;
-    }
-    let shown = shown(workspace).await;
+    let shown = proposals::missing(&shown(workspace).await, &workspace.runtime);
     let is_shown = !shown.prepare.is_empty();
     is_shown.then(|| Finding::advice(Check::Git, "doctor.checks.not_prepared", json!(shown)))
 }

@@ -415,6 +415,7 @@ impl<'a> Steps<'a> {
             return Ok(());
         }
         let found = proposals::propose(&open_project(&self.workspace)?)?;
+        let found = proposals::missing(&found, runtime);
         if found.checks.is_empty() {
             return Ok(());
         }
@@ -429,7 +430,7 @@ impl<'a> Steps<'a> {
             self.tell("checks", Outcome::Open, "setup.checks.proposed", values);
             return Ok(());
         }
-        let settings = proposals::settings(&found, &self.workspace.runtime);
+        let settings = proposals::settings(&found);
         write(&options.root, ConfigFile::Runtime, &settings, &mut self.journal)?;
         self.tell("checks", Outcome::Done, "setup.checks.written", values);
         Ok(())

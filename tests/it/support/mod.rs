@@ -13,6 +13,7 @@ pub(crate) mod openapi;
 pub(crate) mod proxy;
 pub(crate) mod sound;
 pub(crate) mod team;
+pub(crate) mod terminal;
 pub(crate) mod whole;
 pub(crate) mod wire;
 pub(crate) mod yard;
