@@ -10,6 +10,7 @@ use git2::{ObjectType, Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::message::{MessageParts, message};
+use super::path_name::path_of;
 use super::project::tip;
 use super::refs::{self, Update};
 use super::worktree::{git_time, lost_ref};
@@ -242,7 +243,7 @@ fn refuse_forbidden(path: &str, rules: &CommitRules) -> Result<()> {
             return refused("it belongs to git itself");
         }
     }
-    if rules.forbidden.iter().any(|folder| std::path::Path::new(path).starts_with(folder)) {
+    if rules.forbidden.iter().any(|folder| path_of(path).starts_with(folder)) {
         return refused("it is inside the team's workspace");
     }
     Ok(())

@@ -11,6 +11,7 @@ use git2::{
     ObjectType, Repository, Sort, Tree,
 };
 
+use super::path_name::{name_of, path_of};
 use super::{CommitId, Project, Result, TreeId, diff, tree_diff};
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::ChangedPath;
@@ -65,8 +66,7 @@ pub(super) fn mark(
     for entry in entries.values() {
         settled.add(entry)?;
     }
-    let text = |path: Vec<u8>| String::from_utf8_lossy(&path).into_owned();
-    Ok(Some((settled, paths.into_iter().map(text).collect())))
+    Ok(Some((settled, paths.iter().map(|path| name_of(path)).collect())))
 }
 
 /// Each path that another one has for a folder, with that other one.
@@ -212,7 +212,7 @@ pub(super) fn excerpt(
     let mut more = 0_usize;
     let mut unmarked = Vec::new();
     for path in paths {
-        let entry = tree.get_path(Path::new(path)).and_then(|entry| entry.to_object(repository));
+        let entry = tree.get_path(&path_of(path)).and_then(|entry| entry.to_object(repository));
         let blob = entry.ok().and_then(|object| object.into_blob().ok());
         let text = blob.map(|blob| String::from_utf8_lossy(blob.content()).into_owned());
         let text = text.unwrap_or_default();
@@ -260,7 +260,7 @@ fn beginning(side: &[&str]) -> Vec<String> {
 
 /// The lines of a file that read like marks; none where there is no such file.
 fn marks(repository: &Repository, tree: &Tree<'_>, path: &str) -> Result<Vec<Vec<u8>>> {
-    let entry = match tree.get_path(Path::new(path)) {
+    let entry = match tree.get_path(&path_of(path)) {
         Ok(entry) => entry,
         Err(error) if error.code() == ErrorCode::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),

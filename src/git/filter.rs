@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexEntryExtendedFlag, Oid, Repository};
 
+use super::path_name::path_of;
 use super::{GitError, Result, program};
 use crate::platform::files;
 
@@ -187,7 +188,7 @@ impl Drop for Scratch {
 
 /// Refuses a changed path whose filter may not be run: what was written there is not what git would store.
 pub(super) fn refuse(view: &Repository, filters: &Filters, path: &str) -> Result<()> {
-    match of(view, Path::new(path))? {
+    match of(view, &path_of(path))? {
         Some(filter) if !filters.allow(&filter) => {
             Err(GitError::Filtered { path: path.to_owned(), filter })
         }

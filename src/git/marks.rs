@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use git2::{Delta, Diff, DiffDelta, DiffFile, DiffLineType, Oid, Repository};
 
+use super::path_name::{name_of, path_of};
 use super::{CommitId, Project, Result, manifest, tree_diff};
 use crate::domain::evidence::Candidate;
 use crate::domain::guard::{ContentFact, ContentMark};
@@ -33,7 +34,7 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     let mut added: Vec<String> = Vec::new();
     for delta in diff.deltas() {
         let (before, now) = (delta.old_file().id(), delta.new_file().id());
-        let Some(path) = path_of(&delta.new_file()).or_else(|| path_of(&delta.old_file())) else {
+        let Some(path) = name(&delta.new_file()).or_else(|| name(&delta.old_file())) else {
             continue;
         };
         let mark = |what| ContentMark { path: path.clone(), what };
@@ -64,8 +65,8 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     Ok(marks)
 }
 
-fn path_of(file: &DiffFile<'_>) -> Option<String> {
-    file.path()?.to_str().map(str::to_owned)
+fn name(file: &DiffFile<'_>) -> Option<String> {
+    file.path_bytes().map(name_of)
 }
 
 fn text(repository: &Repository, id: Oid) -> Option<String> {
@@ -91,9 +92,10 @@ fn restored(repository: &Repository, base: Oid, mut added: Vec<String>) -> Vec<C
         let Ok(now) = commit else { break };
         let Ok(parent) = now.parent(0) else { break };
         let (Ok(before), Ok(after)) = (parent.tree(), now.tree()) else { break };
-        let Ok(diff) = tree_diff::diff_of(repository, &before, &after, &added) else { break };
+        let paths: Vec<_> = added.iter().map(|name| path_of(name)).collect();
+        let Ok(diff) = tree_diff::diff_of(repository, &before, &after, &paths) else { break };
         for delta in diff.deltas().filter(|delta| delta.status() == Delta::Deleted) {
-            let Some(path) = path_of(&delta.old_file()) else { continue };
+            let Some(path) = name(&delta.old_file()) else { continue };
             added.retain(|one| *one != path);
             let what = ContentFact::Restored { commit: now.id().to_string() };
             marks.push(ContentMark { path, what });
@@ -114,7 +116,7 @@ fn secrets(diff: &Diff<'_>, moved: &BTreeSet<Oid>) -> Result<Vec<ContentMark>> {
         Some(&mut |delta, _, line| {
             let is_new = !moved.contains(&delta.new_file().id());
             let added = line.origin_value() == DiffLineType::Addition && is_new;
-            let Some(path) = path_of(&delta.new_file()).filter(|_| added) else { return true };
+            let Some(path) = name(&delta.new_file()).filter(|_| added) else { return true };
             let words = String::from_utf8_lossy(line.content());
             if redact::redact(&words) != words && seen.insert(path.clone()) {
                 let what = ContentFact::Secret { line: line.new_lineno().unwrap_or_default() };

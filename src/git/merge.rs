@@ -1,12 +1,12 @@
 //! Bringing a candidate to the project's branch.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use git2::{Blob, ErrorCode, ObjectType, Oid, Repository, RepositoryState, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::lock::IndexLock;
+use super::path_name::path_of;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
 use super::replace::Move;
@@ -115,7 +115,7 @@ fn readable(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
                 object: object.to_string(),
                 reason: error.message().to_owned(),
             };
-            let entry = match tree.get_path(Path::new(path)) {
+            let entry = match tree.get_path(&path_of(path)) {
                 Ok(entry) => entry,
                 // It is deleted.
                 Err(error) if error.code() == ErrorCode::NotFound => continue,
@@ -175,7 +175,7 @@ fn is_undone(
     path: &str,
 ) -> bool {
     let blob =
-        |tree: &Tree<'_>| repository.find_blob(tree.get_path(Path::new(path)).ok()?.id()).ok();
+        |tree: &Tree<'_>| repository.find_blob(tree.get_path(&path_of(path)).ok()?.id()).ok();
     let (Some(base), Some(own), Some(end)) = (blob(base), blob(own), blob(end)) else {
         return false;
     };
@@ -192,7 +192,7 @@ fn is_undone(
 
 /// What stands at a path: the object and its mode. A folder is nothing of its own.
 pub(super) fn entry(tree: &Tree<'_>, path: &str) -> Option<(Oid, i32)> {
-    let entry = tree.get_path(Path::new(path)).ok()?;
+    let entry = tree.get_path(&path_of(path)).ok()?;
     (entry.kind() != Some(ObjectType::Tree)).then(|| (entry.id(), entry.filemode()))
 }
 

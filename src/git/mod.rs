@@ -25,6 +25,7 @@ mod manifest;
 mod marks;
 pub mod merge;
 pub mod message;
+mod path_name;
 mod program;
 mod project;
 mod put_away;

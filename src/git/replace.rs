@@ -6,10 +6,12 @@
 //! whole files only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
 
+use super::path_name::{name_of, path_of};
 use super::{GitError, Project, Result, content, filter, tree_diff};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::platform::disk::{Disk as _, RealDisk};
@@ -88,7 +90,8 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         files::remove_dir_all(&stage)?;
         files::create_dir_all(&stage)?;
-        let write: Vec<&Path> = self.written().map(|changed| Path::new(&changed.path)).collect();
+        let write: Vec<PathBuf> = self.written().map(|changed| path_of(&changed.path)).collect();
+        let write: Vec<&Path> = write.iter().map(PathBuf::as_path).collect();
         let new = self.view.find_tree(self.new)?;
         content::write_some(&self.view, &self.project.filters().strict(), &new, &stage, &write)?;
         let written = self.written().map(|changed| changed.path.as_str());
@@ -101,17 +104,18 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         for changed in &self.changes {
             if changed.kind == ChangeKind::Deleted && survey.old.contains(&changed.path) {
-                content::remove(&self.root, Path::new(&changed.path))?;
+                content::remove(&self.root, &path_of(&changed.path))?;
             }
         }
         for changed in self.written() {
             if survey.old.contains(&changed.path) {
-                let target = self.root.join(&changed.path);
+                let path = path_of(&changed.path);
+                let target = self.root.join(&path);
                 if let Some(folder) = target.parent() {
                     files::create_dir_all(folder)?;
                 }
                 files::remove_dir_if_empty(&target)?;
-                place(&stage.join(&changed.path), &target)?;
+                place(&stage.join(&path), &target)?;
             }
         }
         sync_below(&self.root, self.changes.iter().map(|changed| changed.path.as_str()).collect())?;
@@ -147,7 +151,7 @@ impl<'p> Move<'p> {
             .include_ignored(true)
             .recurse_ignored_dirs(true);
         for changed in &self.changes {
-            options.pathspec(changed.path.as_str());
+            options.pathspec(path_of(&changed.path));
         }
         let tree = self.view.find_tree(tree)?;
         content::know_attributes(&self.view, &tree)?;
@@ -156,7 +160,7 @@ impl<'p> Move<'p> {
         for delta in diff.deltas() {
             let gone = delta.status() == Delta::Deleted;
             let file = if gone { delta.old_file() } else { delta.new_file() };
-            let path = String::from_utf8_lossy(file.path_bytes().unwrap_or_default());
+            let path = name_of(file.path_bytes().unwrap_or_default());
             found.insert(path.trim_end_matches('/').to_owned(), !gone);
         }
         self.look_through_filters(&tree, &mut found)?;
@@ -173,7 +177,7 @@ impl<'p> Move<'p> {
         let filters = self.project.filters();
         let index = Index::open(&self.git_dir.join("index"))?;
         for changed in &self.changes {
-            let path = Path::new(&changed.path);
+            let path = &path_of(&changed.path);
             let Some(name) = filter::of(&self.view, path)? else { continue };
             let meta = files::symlink_metadata(&self.root.join(path)).ok();
             let Some(meta) = meta.filter(|meta| meta.is_file()) else { continue };
@@ -198,7 +202,8 @@ impl<'p> Move<'p> {
         let index = Index::open(&self.git_dir.join("index"))?;
         let paths = self.changes.iter().map(|changed| &changed.path);
         let left_out = paths.filter(|path| {
-            let entry = index.get_path(Path::new(path), 0);
+            let path = path_of(path);
+            let entry = index.get_path(&path, 0);
             entry.is_some_and(|entry| filter::is_left_out(&entry))
                 && !files::exists(&self.root.join(path))
         });
@@ -208,7 +213,7 @@ impl<'p> Move<'p> {
     /// A file or link where a folder is needed is somebody's, unless it is ours to delete.
     fn look_at_folders(&self, path: &str, survey: &mut Survey) {
         for folder in folders(path) {
-            let Ok(found) = files::symlink_metadata(&self.root.join(folder)) else {
+            let Ok(found) = files::symlink_metadata(&self.root.join(path_of(folder))) else {
                 continue;
             };
             if !found.is_dir() && !survey.old.contains(folder) {
@@ -221,7 +226,7 @@ impl<'p> Move<'p> {
         let index = Index::open(&self.git_dir.join("index"))?;
         let (old, new) = (self.view.find_tree(self.old)?, self.view.find_tree(self.new)?);
         for changed in &self.changes {
-            let path = Path::new(&changed.path);
+            let path = &path_of(&changed.path);
             let staged = index.get_path(path, 0).map(|entry| (entry.id, entry.mode));
             let unmerged = (1..=3).any(|stage| index.get_path(path, stage).is_some());
             let ours = [&old, &new].into_iter().any(|tree| {
@@ -237,9 +242,9 @@ impl<'p> Move<'p> {
         }
         let written: BTreeSet<&str> = self.written().map(|changed| &*changed.path).collect();
         for entry in index.iter() {
-            let path = String::from_utf8_lossy(&entry.path);
+            let path = name_of(&entry.path);
             if !self.is_changed(&path) && folders(&path).any(|at| written.contains(at)) {
-                survey.staged.insert(path.into_owned());
+                survey.staged.insert(path);
             }
         }
         survey.edited.extend(survey.staged.iter().cloned());
@@ -258,7 +263,7 @@ impl<'p> Move<'p> {
             if survey.staged.contains(&changed.path) {
                 continue;
             }
-            let path = Path::new(&changed.path);
+            let path = &path_of(&changed.path);
             match changed.kind {
                 ChangeKind::Deleted => {
                     if index.get_path(path, 0).is_some() {
@@ -270,7 +275,7 @@ impl<'p> Move<'p> {
                     let is_ours = !survey.edited.contains(&changed.path);
                     let on_disk = is_ours.then(|| self.root.join(path));
                     let old = index.get_path(path, 0).filter(filter::is_left_out);
-                    let mut entry = index_entry(&changed.path, &entry, on_disk.as_deref());
+                    let mut entry = index_entry(path, &entry, on_disk.as_deref());
                     if let Some(old) = old {
                         (entry.flags, entry.flags_extended) = (old.flags, old.flags_extended);
                     }
@@ -289,7 +294,7 @@ impl<'p> Move<'p> {
 /// Makes these paths below a folder durable: what lies there, and that others are gone. Nothing is opened through a
 /// link, and what is no folder any more is a name in the one above it.
 fn sync_below(root: &Path, paths: Vec<&str>) -> Result<()> {
-    let meta = |path: &str| files::symlink_metadata(&root.join(path)).ok();
+    let meta = |path: &str| files::symlink_metadata(&root.join(path_of(path))).ok();
     let mut above: BTreeSet<&str> = BTreeSet::new();
     let mut lie = Vec::new();
     for path in paths {
@@ -297,11 +302,12 @@ fn sync_below(root: &Path, paths: Vec<&str>) -> Result<()> {
         let real: Vec<&str> = folders(path).take_while(is_folder).collect();
         // A link has no bytes: it is there with its name.
         if real.len() == folders(path).count() && meta(path).is_some_and(|meta| meta.is_file()) {
-            lie.push(root.join(path));
+            lie.push(root.join(path_of(path)));
         }
         above.extend(real);
     }
-    let above: Vec<PathBuf> = above.into_iter().chain([""]).map(|it| root.join(it)).collect();
+    let above: Vec<PathBuf> =
+        above.into_iter().chain([""]).map(|it| root.join(path_of(it))).collect();
     Ok(RealDisk.sync_many(root, &lie, &above)?)
 }
 
@@ -315,7 +321,7 @@ fn folders(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// An index entry; with the file's times and sizes where it holds that content, so that git need not read it.
-fn index_entry(path: &str, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>) -> IndexEntry {
+fn index_entry(path: &Path, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>) -> IndexEntry {
     use std::os::unix::fs::MetadataExt as _;
     // Git keeps the low 32 bits of each of these.
     #[expect(
@@ -343,7 +349,7 @@ fn index_entry(path: &str, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>) 
         id: entry.id(),
         flags: 0,
         flags_extended: 0,
-        path: path.as_bytes().to_vec(),
+        path: path.as_os_str().as_bytes().to_vec(),
     }
 }
 

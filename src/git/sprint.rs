@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, StatusOptions, Tree};
 
+use super::path_name::name_of;
 use super::project::{checked_out_branch, tip};
+use super::tracked::as_path;
 use super::{Project, Result, content, filter};
 use crate::domain::effect::Inspection;
 use crate::domain::ids::SprintId;
@@ -90,38 +92,33 @@ pub fn uncommitted(project: &Project, excluded: &[PathBuf]) -> Result<BTreeSet<S
     let mut found = BTreeSet::new();
     let index = repository.index()?;
     for entry in repository.statuses(Some(&mut options))?.iter() {
-        let Ok(path) = std::str::from_utf8(entry.path_bytes()) else {
-            // It could stand in no record and in no commit of ours.
-            tracing::warn!("a file whose name is not UTF-8 is left out of account");
-            continue;
-        };
-        let skipped = excluded.iter().any(|folder| Path::new(path).starts_with(folder));
+        let path = as_path(entry.path_bytes());
         // A folder is a repository of its own, which is no part of this one.
-        if skipped || path.ends_with('/') {
+        let is_folder = entry.path_bytes().ends_with(b"/");
+        if is_folder || excluded.iter().any(|folder| path.starts_with(folder)) {
             continue;
         }
-        let own = index.get_path(Path::new(path), 0);
+        let own = index.get_path(path, 0);
         if own.is_some_and(|entry| filter::is_left_out(&entry))
             && !files::exists(&project.path().join(path))
         {
             continue;
         }
-        if let Some(name) = filter::of(&repository, Path::new(path))? {
+        if let Some(name) = filter::of(&repository, path)? {
             if let (true, Some(head)) = (project.filters().allow(&name), &head)
                 && files::exists(&project.path().join(path))
             {
                 let of_head = content::index_for_git(head, Path::new(""))?;
-                let paths = [Path::new(path)];
-                let now = project.filters().clean(&repository, project.path(), of_head, &paths)?;
-                let now = now.get(paths[0]).map(|(id, mode)| digest(*mode, *id));
+                let now = project.filters().clean(&repository, project.path(), of_head, &[path])?;
+                let now = now.get(path).map(|(id, mode)| digest(*mode, *id));
                 if now != committed(Some(head), path)? {
-                    found.insert(path.to_owned());
+                    found.insert(name_of(entry.path_bytes()));
                 }
             }
             continue;
         }
         if digest_of(&project.path().join(path))? != committed(head.as_ref(), path)? {
-            found.insert(path.to_owned());
+            found.insert(name_of(entry.path_bytes()));
         }
     }
     Ok(found)
@@ -153,11 +150,11 @@ fn digest_of(path: &Path) -> Result<Option<String>> {
 }
 
 /// The same of the branch's version.
-fn committed(head: Option<&Tree<'_>>, path: &str) -> Result<Option<String>> {
+fn committed(head: Option<&Tree<'_>>, path: &Path) -> Result<Option<String>> {
     let Some(tree) = head else {
         return Ok(None);
     };
-    match tree.get_path(Path::new(path)) {
+    match tree.get_path(path) {
         Ok(entry) if entry.kind() == Some(ObjectType::Blob) => {
             let mode = u32::try_from(entry.filemode()).unwrap_or(MODE_FILE);
             Ok(Some(digest(mode, entry.id())))

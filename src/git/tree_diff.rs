@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{Diff, DiffOptions, IntoCString, ObjectType, Oid, Repository, Tree};
 
-use super::{GitError, Result};
+use super::Result;
+use super::path_name::name_of;
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 
 /// What stands at a name in a folder: its object, its mode, and whether it is a folder.
@@ -16,9 +17,6 @@ type Entry = (Oid, i32, bool);
 
 /// What differs between two trees, in path order. A rename is one path gone and one path new, so that
 /// both names are known.
-///
-/// # Errors
-/// [`GitError::ForbiddenPath`] for a name that is not UTF-8: it cannot stand in a record or a message.
 pub(super) fn changes(
     repository: &Repository,
     old: &Tree<'_>,
@@ -26,15 +24,7 @@ pub(super) fn changes(
 ) -> Result<Vec<ChangedPath>> {
     let mut changes = Vec::new();
     for (path, kind) in raw_changes(repository, old, new)? {
-        match path.into_os_string().into_string() {
-            Ok(path) => changes.push(ChangedPath { path, kind }),
-            Err(path) => {
-                return Err(GitError::ForbiddenPath {
-                    path: path.to_string_lossy().into_owned(),
-                    reason: "its name is not UTF-8",
-                });
-            }
-        }
+        changes.push(ChangedPath { path: name_of(path.as_os_str().as_bytes()), kind });
     }
     changes.sort();
     Ok(changes)

@@ -297,11 +297,26 @@ fn names_differ_by_case_and_by_bytes_that_are_no_text() {
     std::fs::rename(tree.join("README.md"), tree.join("readme.md")).unwrap();
     put(&tree.join("a\nnew line"), "x\n");
     put(&tree.join(" blank "), "x\n");
+    put(&tree.join(OsStr::from_bytes(b"caf\xe9/new")), "x\n");
+    put(&tree.join(OsStr::from_bytes(b"odd\xff name")), "y\n");
     let candidate = repo.commit(&worktree);
+    let names: Vec<_> = candidate.paths.iter().map(|it| it.path.as_str()).collect();
+    assert!(names.contains(&r"caf\xE9/new") && names.contains(&r"odd\xFF name"), "{names:?}");
     assert_eq!(land(&repo.project(), &candidate), CLEAN);
     assert!(repo.path.join("readme.md").exists() && !repo.path.join("README.md").exists());
-    assert!(odd.exists());
+    assert_eq!(std::fs::read_to_string(&odd).unwrap(), "y\n");
+    assert!(repo.path.join(OsStr::from_bytes(b"caf\xe9/new")).exists());
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    // A person's own edit of such a file is seen and kept.
+    std::fs::write(&odd, "mine\n").unwrap();
+    assert!(uncommitted(&repo.project(), &[]).unwrap().contains(r"odd\xFF name"));
+    repo.project().release(&request(), &repo.root).unwrap();
+    let worktree = repo.worktree();
+    std::fs::remove_file(worktree.path().join(OsStr::from_bytes(b"odd\xff name"))).unwrap();
+    let candidate = repo.commit(&worktree);
+    let in_the_way = land(&repo.project(), &candidate);
+    assert!(format!("{in_the_way:?}").contains(r"odd\\xFF name"), "{in_the_way:?}");
+    assert_eq!(std::fs::read_to_string(&odd).unwrap(), "mine\n");
 }
 
 #[test]
