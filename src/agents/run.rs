@@ -77,6 +77,9 @@ pub struct ProjectView {
     pub layers: Option<Layers>,
     /// What else of what was prepared it reads.
     pub readable: Vec<PathBuf>,
+    /// The folders of what was prepared, locked as long as its agent runs.
+    #[serde(default)]
+    pub locks: Vec<PathBuf>,
 }
 
 /// What of the world around it a run has.

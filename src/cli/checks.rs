@@ -115,7 +115,8 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
     let question = || teller.words("setup.checks.ask", &object(json!(missing)));
     let accepted = args.accept || (asks && agrees(&question())?);
     if !accepted {
-        tell("checks.proposed", &found, false);
+        let told = if configured == 0 { &missing } else { &found };
+        tell("checks.proposed", told, false);
         return Ok(());
     }
     if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {

@@ -28,6 +28,8 @@ use super::{GitError, Result, tree_diff};
 use crate::platform::disk::is_full;
 use crate::platform::files;
 
+/// The mode of files that others may write: early versions of git had it.
+const MODE_OF_OLD: u32 = 0o100_664;
 const ATTRIBUTES: &str = ".gitattributes";
 
 /// The repository with `dir` as its working files and an index of its own.
@@ -66,8 +68,11 @@ pub(super) fn look(
     // What git makes of a file may depend on what stood there before, and on attributes.
     let mut index = view.index()?;
     index.clear()?;
+    let objects = view.odb()?;
     for (path, (id, mode)) in tracked.iter().filter(|(path, _)| is_attributes(path)) {
-        index.add(&plain_entry(path.clone(), *id, *mode))?;
+        if objects.exists(*id) {
+            index.add(&plain_entry(path.clone(), *id, *mode))?;
+        }
     }
     let submodules = Submodules::of(view, &tracked);
     let old = StatIndex::read(seen);
@@ -131,7 +136,6 @@ pub(super) fn look(
         }
         None => BTreeMap::new(),
     };
-    let objects = view.odb()?;
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
     let stat = |meta: &Metadata| {
         if is_before(meta, before) { Stat::of(meta) } else { Stat::default() }
@@ -151,7 +155,7 @@ pub(super) fn look(
             Some(_) | None if as_stored.contains(&path) => continue,
             Some(_) | None if by_git.contains_key(as_path(&path)) => by_git[as_path(&path)],
             Some(_) | None => {
-                if let Some((id, mode)) = tracked.get(&path) {
+                if let Some((id, mode)) = tracked.get(&path).filter(|it| objects.exists(it.0)) {
                     index.add(&plain_entry(path.clone(), *id, *mode))?;
                 }
                 index.add_path(as_path(&path))?;
@@ -335,8 +339,9 @@ fn rests_on(
     Ok(digest.finalize().into())
 }
 
-/// An entry without any marks.
+/// An entry without any marks, of a kind that git writes today.
 fn plain_entry(path: Vec<u8>, id: Oid, mode: u32) -> IndexEntry {
+    let mode = if mode == MODE_OF_OLD { 0o100_644 } else { mode };
     IndexEntry {
         ctime: IndexTime::new(0, 0),
         mtime: IndexTime::new(0, 0),

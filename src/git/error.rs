@@ -222,6 +222,12 @@ pub enum GitError {
         /// What is wrong with it, and what to do.
         reason: String,
     },
+    /// A prepared environment is to be made anew that somebody uses.
+    #[error("{name} is used by checks or an agent; try again when they are done")]
+    EnvironmentUsed {
+        /// Its name in the configuration.
+        name: String,
+    },
     /// What is prepared for checks could not be prepared.
     #[error("preparing {name} failed: {reason}")]
     Prepare {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use git2::{ErrorCode, ObjectType, TreeWalkMode, TreeWalkResult};
 
+use super::lost::UNMERGED;
 use super::{CommitId, GitError, Project, Result, TreeId};
 
 /// More of a file than this, in bytes, is not read: no manifest that a person writes is longer.
@@ -86,7 +87,14 @@ impl Project {
         let repository = self.repository()?;
         let none = || GitError::NoSuchCommit { name: name.to_owned() };
         let unknown = [ErrorCode::NotFound, ErrorCode::InvalidSpec, ErrorCode::Ambiguous];
-        let object = repository.revparse_single(name).map_err(|error| {
+        // A branch of ours whose request ended long ago.
+        let kept = name.strip_prefix("teams/").map(|request| format!("{UNMERGED}{request}"));
+        let found = repository.revparse_single(name);
+        let found = found.or_else(|error| match &kept {
+            Some(kept) => repository.revparse_single(kept).map_err(|_| error),
+            None => Err(error),
+        });
+        let object = found.map_err(|error| {
             if unknown.contains(&error.code()) { none() } else { GitError::Git(error) }
         })?;
         Ok(CommitId(object.peel_to_commit().map_err(|_| none())?.id()))

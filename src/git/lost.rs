@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use git2::{Commit, Repository};
+use git2::{Commit, Oid, Repository};
 
 use super::project::{checked_out_branch, tip};
+use super::refs::Update;
 use super::worktree::LOST;
 use super::{Project, Result, merge, refs};
 use crate::domain::ids::RequestId;
@@ -14,7 +15,7 @@ use crate::domain::time::Timestamp;
 /// Where branches of requests are.
 const BRANCHES: &str = "refs/heads/teams/";
 /// Where their commits are kept once the branches are gone.
-const UNMERGED: &str = "refs/teams/unmerged/";
+pub(super) const UNMERGED: &str = "refs/teams/unmerged/";
 
 impl Project {
     /// The requests that have commits of their own: at work, or ended with some that are not on the project's branch.
@@ -52,10 +53,20 @@ impl Project {
                     continue;
                 }
                 let before = tip(&repository, &kept)?;
-                refs::set(self, &repository, &kept, before, own.id(), "teams: branch is kept")?;
+                // Another work of that name is kept there already.
+                if before.is_some_and(|it| it != own.id() && !is_before(&repository, it, &own)) {
+                    continue;
+                }
+                let why = "teams: branch is kept";
+                if refs::set(self, &repository, &kept, before, own.id(), why)? != Update::Done {
+                    continue;
+                }
             }
-            refs::delete(self, &repository, &name)?;
-            forgotten += 1;
+            // Somebody may have worked on it meanwhile.
+            if tip(&repository, &name)? == Some(own.id()) {
+                refs::delete(self, &repository, &name)?;
+                forgotten += 1;
+            }
         }
         Ok(forgotten)
     }
@@ -110,6 +121,10 @@ fn taken(project: &Project, repository: &Repository) -> Result<BTreeSet<String>>
         found.extend(branch.into_iter().chain(merge::rebased_branch(&checkout)));
     }
     Ok(found)
+}
+
+fn is_before(repository: &Repository, earlier: Oid, later: &Commit<'_>) -> bool {
+    repository.graph_descendant_of(later.id(), earlier).unwrap_or(false)
 }
 
 /// Whether a commit's tree would not change by a merge of another one.

@@ -10,6 +10,7 @@ use super::path_name::path_of;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
 use super::replace::Move;
+use super::worktree::is_own_admin;
 use super::{CommitId, GitError, Project, Result, tree_diff};
 use crate::domain::evidence::Candidate;
 use crate::platform::files;
@@ -290,8 +291,8 @@ pub(super) fn checkouts(project: &Project, repository: &Repository) -> Result<Ve
         candidates.push(main);
     }
     for name in repository.worktrees()?.iter().flatten().flatten() {
-        // Ours are never on the project's branch, and an agent may have written there whatever it liked.
-        if name.starts_with("teams-") {
+        // In ours an agent may have written whatever it liked.
+        if is_own_admin(name) {
             continue;
         }
         let found = repository.find_worktree(name)?;

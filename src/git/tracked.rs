@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::build::TreeUpdateBuilder;
-use git2::{FileMode, Index, Oid, Repository, Tree};
+use git2::{FileMode, Index, ObjectType, Oid, Repository, Tree};
 
 use super::Result;
 
@@ -56,12 +56,21 @@ pub(super) fn changed_tree(
     if changes.is_empty() {
         return Ok(base.id());
     }
-    // First what goes: a file may stand where a folder was.
-    let mut gone = TreeUpdateBuilder::new();
-    for (path, _) in changes.iter().filter(|(_, put)| put.is_none()) {
-        gone.remove(&path[..]);
-    }
-    let without = repository.find_tree(gone.create_updated(repository, base)?)?;
+    let without = |from: &Tree<'_>, paths: &mut dyn Iterator<Item = &Vec<u8>>| {
+        let mut gone = TreeUpdateBuilder::new();
+        for path in paths {
+            gone.remove(&path[..]);
+        }
+        repository.find_tree(gone.create_updated(repository, from)?)
+    };
+    // First what goes: a file may stand where a folder was, with nothing left in it but submodules.
+    let gone = without(base, &mut changes.iter().filter(|it| it.1.is_none()).map(|it| it.0))?;
+    let is_folder = |path: &&Vec<u8>| {
+        let there = gone.get_path(as_path(path));
+        there.is_ok_and(|entry| entry.kind() == Some(ObjectType::Tree))
+    };
+    let put = changes.iter().filter(|it| it.1.is_some()).map(|it| it.0);
+    let without = without(&gone, &mut put.filter(is_folder))?;
     let mut put = TreeUpdateBuilder::new();
     for (path, (id, mode)) in changes.iter().filter_map(|(path, put)| Some((path, (*put)?))) {
         let mode = match mode {

@@ -303,6 +303,13 @@ impl Project {
     }
 }
 
+/// Whether git's own folder of a worktree has the name of one of ours.
+pub(super) fn is_own_admin(name: &str) -> bool {
+    name.strip_prefix("teams-").is_some_and(|rest| {
+        rest.starts_with("base-") || RequestId::parse(rest).is_ok_and(|id| id.looks_made())
+    })
+}
+
 fn base_admin(base: CommitId) -> String {
     format!("base-{base}")
 }

@@ -13,15 +13,24 @@ use crate::git::{CommitFiles, GitError, InTree, Project};
 use crate::platform::files;
 use crate::workspace::settings::{CommandEntry, Setting};
 
-/// What of it is not configured yet. Where something brings checks what they depend on, nothing else is to.
+/// What of it is not configured yet. Where checks are, something that brings them what they depend on is offered where
+/// nothing does, and they would find it: in the folder that their commands name.
 #[must_use]
 pub fn missing(found: &CheckProposal, runtime: &RuntimeConfig) -> CheckProposal {
     let mut found = found.clone();
+    let brings = !runtime.prepare.is_empty() || !runtime.carry.is_empty();
     if !runtime.checks.is_empty() {
         found.checks.clear();
+        let mut words = runtime.checks.iter().flat_map(|check| check.command.as_slice());
+        let needs_venv = |one: &ProposedCommand| one.command.iter().any(|it| it.contains(VENV));
+        let has_venv = words.any(|word| word.contains(VENV));
+        found.prepare.retain(|one| !brings && (!needs_venv(one) || has_venv));
+        found.carry.retain(|_| !brings);
     }
-    if !runtime.prepare.is_empty() || !runtime.carry.is_empty() {
+    if !runtime.prepare.is_empty() {
         found.prepare.clear();
+    }
+    if !runtime.carry.is_empty() {
         found.carry.clear();
     }
     found
@@ -49,6 +58,9 @@ pub fn settings(missing: &CheckProposal) -> Vec<(&'static str, Setting)> {
     }
     all
 }
+
+/// Where the programs of a project's own Python are.
+const VENV: &str = ".venv/bin/";
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()

@@ -14,6 +14,7 @@ pub mod companion;
 pub mod confinement;
 pub mod disk;
 pub mod files;
+pub mod folder_lock;
 #[doc(hidden)]
 pub mod forgetful_disk;
 pub mod full_disk;

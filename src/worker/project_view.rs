@@ -12,34 +12,31 @@ use crate::git::{self, EnvironmentStore, PreparedEnvironment, Worktree};
 use crate::platform::layers::{self, Layers, UpperLayer};
 use crate::platform::{files, places, tasks};
 
-/// What was prepared for a run, which stays where it is as long as this is held.
-pub(super) async fn environments(job: &JobSpec) -> Result<Vec<PreparedEnvironment>, RunAgentError> {
-    let store = EnvironmentStore::at(&job.environments.store);
-    let (keys, apart) = (job.environments.keys.clone(), job.environments.apart.clone());
-    Ok(tasks::blocking(move || store.find_all(&keys, &apart)).await??)
-}
-
-/// Lets a run see its worktree so, where a sandbox can show it there.
+/// Lets a run see its worktree so, where a sandbox can show it there; with what stays where it is as long as it is held.
 pub(super) async fn show(
     worker: &Worker,
     job: &JobSpec,
     worktree: &Worktree,
-    environments: &[PreparedEnvironment],
     run: &mut RunSpec,
-) -> Result<(), RunAgentError> {
+) -> Result<Vec<PreparedEnvironment>, RunAgentError> {
     let parts = &worker.parts;
     let confinement = parts.driver.confinement(job.run.agent.sandbox()).await;
     let project = parts.project.path();
     if !matches!(confinement, Some(Confinement::Bubblewrap(_))) || !is_free(project, run) {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let store = EnvironmentStore::at(&job.environments.store);
+    let (keys, apart) = (job.environments.keys.clone(), job.environments.apart.clone());
+    let mut lent = tasks::blocking(move || store.find_all(&keys, &apart)).await??;
     let own = worktree.path();
     let is_layered = match own.parent() {
-        Some(above) if !environments.is_empty() => layers::work_in(above).await,
+        Some(above) if !lent.is_empty() => layers::work_in(above).await,
         Some(_) | None => false,
     };
     // What several roles read is no place for a copy.
-    let lent = if is_layered || !worktree.is_shared() { environments.to_vec() } else { Vec::new() };
+    if !is_layered && worktree.is_shared() {
+        lent.clear();
+    }
     if !lent.is_empty() {
         let (worktree, lent) = (worktree.clone(), lent.clone());
         tasks::blocking(move || git::checks::lend(&lent, &worktree, is_layered)).await??;
@@ -61,9 +58,10 @@ pub(super) async fn show(
     }
     let (prepared, readable) = homes(&lent);
     run.surroundings.prepared = prepared;
+    let locks = lent.iter().map(|one| one.folder().to_owned()).collect();
     run.surroundings.project =
-        Some(ProjectView { path: project.to_owned(), git_link, layers, readable });
-    Ok(())
+        Some(ProjectView { path: project.to_owned(), git_link, layers, readable, locks });
+    Ok(lent)
 }
 
 /// Whether nothing of what a run needs lies where its worktree would be seen.

@@ -20,7 +20,7 @@ use crate::domain::conversation::Conversation;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::run::{FailKind, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
-use crate::git::{GitError, PreparedEnvironment, TreeId, Worktree};
+use crate::git::{GitError, TreeId, Worktree};
 use crate::model_proxy::{self, ModelProxy, ProxyOptions, socket_in};
 use crate::platform::plug::{self, Point};
 use crate::platform::{clock, full_disk, tasks};
@@ -52,7 +52,6 @@ impl RunAgent {
     pub(super) async fn run(mut self) -> Result<AgentEnd, RunAgentError> {
         let worktree = self.open_worktree().await?;
         let dir = self.spool.folder().to_owned();
-        let environments = project_view::environments(&self.job).await?;
         if self.is_resumed {
             let _socket = run_socket::open(&self.worker, &self.job, &dir);
             let proxy = if model_proxy::is_kept(&dir) { self.open_proxy().await } else { None };
@@ -66,8 +65,7 @@ impl RunAgent {
             return self.report(&worktree, completed(proxy, outcome)).await;
         }
         self.after_earlier_generations(&worktree).await?;
-        let outcome = self.work(&worktree, &environments).await?;
-        drop(environments);
+        let outcome = self.work(&worktree).await?;
         self.report(&worktree, outcome).await
     }
 
@@ -101,11 +99,7 @@ impl RunAgent {
         Ok(())
     }
 
-    async fn work(
-        &self,
-        worktree: &Worktree,
-        environments: &[PreparedEnvironment],
-    ) -> Result<AgentOutcome, RunAgentError> {
+    async fn work(&self, worktree: &Worktree) -> Result<AgentOutcome, RunAgentError> {
         let JobSpec { run_id, run, .. } = &self.job;
         let (events, told) = mpsc::channel(rate_limits::EVENTS);
         let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
@@ -115,7 +109,7 @@ impl RunAgent {
         let proxy = self.open_proxy().await;
         let mut run =
             RunSpec { socket: socket.as_ref().map(|it| it.path().to_owned()), ..run.clone() };
-        project_view::show(&self.worker, &self.job, worktree, environments, &mut run).await?;
+        let _lent = project_view::show(&self.worker, &self.job, worktree, &mut run).await?;
         run.surroundings.proxy = proxy.as_ref().map(|proxy| proxy.address().clone());
         let limits = proxy.as_ref().map(ModelProxy::rate_limits);
         let parts = &self.worker.parts;

@@ -129,6 +129,15 @@ fn submodules_stay_at_their_commit_and_nothing_is_written_in_them() {
     assert!(error.to_string().contains("vendor/lib"), "{error}");
     worktree.reset_to(start).unwrap();
     assert_eq!(worktree.tree_id().unwrap(), start);
+    // A file may stand where its folder's folder was.
+    std::fs::remove_dir_all(worktree.path().join("vendor")).unwrap();
+    put(&worktree.path().join("vendor"), "x\n");
+    let changed = worktree.changed_since(start).unwrap();
+    let changed: Vec<_> = changed.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(changed, ["vendor", "vendor/lib"]);
+    worktree.reset_to(start).unwrap();
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    assert!(worktree.path().join("vendor/lib").is_dir());
 }
 
 #[test]

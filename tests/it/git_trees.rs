@@ -274,7 +274,7 @@ fn branches_go_after_their_time_and_their_commits_once_the_project_has_them() {
     let forget = |open| project.forget_branches(later, open).unwrap();
     // Not while it is open, checked out by a person, or young.
     assert_eq!(forget(&open), 0);
-    let theirs = repo.root.with_file_name("theirs");
+    let theirs = repo.root.with_file_name("teams-theirs");
     let own = format!("teams/{}", request());
     repo.git(&["worktree", "add", "-q", theirs.to_str().unwrap(), &own]);
     assert_eq!(forget(&nobody), 0);
@@ -286,6 +286,7 @@ fn branches_go_after_their_time_and_their_commits_once_the_project_has_them() {
     assert_eq!((branches(), kept()), (String::new(), candidate.commit.clone()));
     assert_eq!(forget(&nobody), 0);
     assert_eq!(project.requests_with_commits().unwrap(), [request()].into());
+    assert_eq!(project.resolve(&own).unwrap().to_string(), candidate.commit);
     // The same change by another commit.
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);

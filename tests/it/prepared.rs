@@ -10,8 +10,8 @@ use teams::domain::config::CheckNetwork;
 use teams::domain::evidence::{CheckVerdict, Evidence};
 use teams::domain::request::{Request, RequestStatus};
 use teams::git::checks::{
-    CheckPlan, CheckSpec, Consent, EnvironmentStore, PrepareSpec, PreparedEnvironment, Whose, lend,
-    run,
+    CheckPlan, CheckSpec, Consent, EnvironmentStore, PrepareSpec, PreparedEnvironment, Whose,
+    forget_environments, lend, run,
 };
 use teams::git::{CommitId, GitError};
 use teams::platform::confinement::{self, Confinement};
@@ -420,6 +420,9 @@ async fn no_more_than_twelve_environments_are_kept_and_none_goes_that_somebody_u
         next(number).await;
     }
     assert_eq!(at.kept().len(), 13);
+    // Nor is it made anew below whoever uses it.
+    let again = forget_environments(&at.repo.project(), first, &at.plan, &at.confinement).await;
+    assert!(matches!(again, Err(GitError::EnvironmentUsed { .. })));
     assert!(at.kept().contains(&used.environments[0].key));
     drop(held);
     next(14).await;

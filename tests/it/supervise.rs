@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use teams::platform::folder_lock;
 use teams::platform::spawn::set_own_binary;
 use teams::platform::supervise::{
     EndedBy, OnCap, OnEof, RunFolderState, STDOUT_SPOOL, Spec, SuperviseError, Supervised, adopt,
@@ -227,6 +228,8 @@ async fn parent_to_be_killed() {
     if std::env::var_os("TEAMS_TEST_FINISH").is_some() {
         spec.on_eof = OnEof::Finish;
     }
+    spec.locks = vec![folder.join("used")];
+    std::fs::create_dir(&spec.locks[0]).unwrap();
     let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
     line(&mut supervised, "up").await;
     std::fs::write(folder.join("ready"), "").unwrap();
@@ -274,6 +277,8 @@ async fn when_the_parent_is_killed_an_agent_finishes_and_is_adopted() {
     let RunFolderState::Running(adoption) = adopt(&run_dir).unwrap() else {
         panic!("it goes on without its parent");
     };
+    let used = folder_lock::unused(&folder.path().join("used"), || true).unwrap();
+    assert!(used.is_none(), "nobody removes what it uses");
     std::fs::write(folder.path().join("go"), "go\n").unwrap();
     let exit = in_time(adoption.wait()).await.unwrap();
     assert!(exit.success());

@@ -178,7 +178,7 @@ async fn a_commit_is_signed_with_the_persons_gpg_key_and_not_made_without_it() {
     let git = |words: &[&str]| git_in(&house.project(), words);
     // As a person's settings name their program.
     let program = house.beside("sign");
-    let text = format!("#!/bin/sh\nexec gpg --homedir '{home}' \"$@\"\n");
+    let text = format!("#!/bin/sh\nexec env LC_ALL=C gpg --homedir '{home}' \"$@\"\n");
     std::fs::write(&program, text).unwrap();
     crate::git_repo::set_mode(&program, 0o755);
     git(&["config", "gpg.program", program.to_str().unwrap()]);

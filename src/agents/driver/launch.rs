@@ -193,6 +193,8 @@ pub(super) fn launch(
         // This one asks questions on its way, and there is nobody to answer.
         Agent::Acp(_) => OnEof::Kill,
     };
+    let project = spec.surroundings.project.as_ref();
+    launch.locks = project.map(|view| view.locks.clone()).unwrap_or_default();
     Ok(launch)
 }
 

@@ -1,18 +1,18 @@
 //! Where prepared environments are kept: a folder each, named after the digest of all that decides about it.
 //!
 //! One is never changed once it is there. What a change asked for that has not landed stays apart, in a folder of its
-//! request, and nothing else is given it. Whoever uses one holds a lock on its folder, which ends with its process, and
-//! nothing is removed that somebody holds.
+//! request, and nothing else is given it. Whoever uses one holds a lock on its folder, and so does what watches over an
+//! agent that outlives the team: nothing is removed that somebody holds.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Timestamp;
 use crate::git::{GitError, Result};
+use crate::platform::folder_lock::{FolderLock, hold, unused};
 use crate::platform::{clock, files, ids};
 
 const RECORD: &str = "environment.json";
@@ -29,6 +29,8 @@ const KEPT: usize = 12;
 const KEPT_BYTES: u64 = 20_000_000_000;
 /// Bytes that the cache of packages may have; it begins anew beyond.
 const CACHE_BYTES: u64 = 10_000_000_000;
+/// Where a file system knows no locks, what was used within this time may be in use.
+const IN_USE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is known of an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,10 +61,16 @@ pub struct PreparedEnvironment {
     /// Whether it was made just now.
     pub(super) is_new: bool,
     folder: PathBuf,
-    _hold: Arc<File>,
+    _hold: Arc<FolderLock>,
 }
 
 impl PreparedEnvironment {
+    /// The folder that holds all of it, and that is locked as long as somebody uses it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What it has in the project's folder.
     #[must_use]
     pub fn files(&self) -> PathBuf {
@@ -127,17 +135,20 @@ impl EnvironmentStore {
         let Some(record) = read(&folder)? else { return Ok(None) };
         files::set_modified(&folder.join(RECORD), clock::now().into())?;
         let key = key.to_owned();
-        Ok(Some(PreparedEnvironment { key, record, is_new: false, folder, _hold: hold }))
+        Ok(Some(PreparedEnvironment { key, record, is_new: false, folder, _hold: hold.into() }))
     }
 
     /// A new folder to prepare one in, with its lock; to be removed by whoever asked for it.
-    pub(super) fn begin(&self) -> Result<(PathBuf, Arc<File>)> {
-        let part = self.0.join(format!("{PART}{}", ids::uuid_v7()));
-        files::create_dir_all(&part)?;
-        let gone = || GitError::Interrupted { reason: "its folder was removed".to_owned() };
-        let lock = hold(&part)?.ok_or_else(gone)?;
-        files::create_dir_all(&part.join(CACHE))?;
-        Ok((part, lock))
+    pub(super) fn begin(&self) -> Result<(PathBuf, FolderLock)> {
+        loop {
+            let part = self.0.join(format!("{PART}{}", ids::uuid_v7()));
+            files::create_dir_all(&part)?;
+            // Another process may have removed it before it was locked.
+            if let Some(lock) = hold(&part)? {
+                files::create_dir_all(&part.join(CACHE))?;
+                return Ok((part, lock));
+            }
+        }
     }
 
     /// The cache of packages: the one of all, or, in the folder of what a change asks for, one that ends with it.
@@ -178,7 +189,13 @@ impl EnvironmentStore {
         let gone = || GitError::Interrupted { reason: "it was removed at once".to_owned() };
         let hold = hold(&folder)?.ok_or_else(gone)?;
         self.trim()?;
-        Ok(PreparedEnvironment { key: key.to_owned(), record, is_new: true, folder, _hold: hold })
+        Ok(PreparedEnvironment {
+            key: key.to_owned(),
+            record,
+            is_new: true,
+            folder,
+            _hold: hold.into(),
+        })
     }
 
     fn apart(&self, name: &str) -> PathBuf {
@@ -215,7 +232,8 @@ impl EnvironmentStore {
             let apart = name(&request);
             folders.extend(files::folders(&request)?.into_iter().map(|it| (it, apart.clone())));
         }
-        for (folder, apart) in folders {
+        let is_whole = |(folder, _): &(PathBuf, Option<String>)| !is_part(folder);
+        for (folder, apart) in folders.into_iter().filter(is_whole) {
             let Some(record) = read(&folder)? else { continue };
             let used = files::metadata(&folder.join(RECORD))?.modified();
             let used_at = used.unwrap_or(SystemTime::UNIX_EPOCH);
@@ -225,9 +243,17 @@ impl EnvironmentStore {
         Ok(found)
     }
 
-    /// Forgets the environment of a key, so that it is made anew. Who uses it keeps it until the end.
+    /// Forgets the environment of a key, so that it is made anew.
+    ///
+    /// # Errors
+    /// [`GitError::EnvironmentUsed`].
     pub(super) fn forget(&self, key: &str) -> Result<()> {
-        self.set_aside(&self.0.join(key))?;
+        let folder = self.0.join(key);
+        let Some(record) = read(&folder)? else { return Ok(()) };
+        match unused(&folder, || is_old(&folder))? {
+            Some(_lock) => self.set_aside(&folder)?,
+            None => return Err(GitError::EnvironmentUsed { name: record.name }),
+        }
         self.remove_parts()
     }
 
@@ -242,7 +268,7 @@ impl EnvironmentStore {
             bytes = bytes.saturating_add(kept.record.bytes);
             let is_beyond = number >= KEPT || (number > 0 && bytes > KEPT_BYTES);
             // Locked until it has another name: whoever comes meanwhile waits, and finds it gone.
-            if is_beyond && let Some(_lock) = unused(&kept.folder)? {
+            if is_beyond && let Some(_lock) = unused(&kept.folder, || is_old(&kept.folder))? {
                 self.set_aside(&kept.folder)?;
             }
         }
@@ -261,9 +287,8 @@ impl EnvironmentStore {
     /// Removes what a crash left half done, and what was set aside and nobody uses any more.
     fn remove_parts(&self) -> Result<()> {
         for folder in files::folders(&self.0)? {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(PART)
-                && let Some(_lock) = unused(&folder)?
+            if is_part(&folder)
+                && let Some(_lock) = unused(&folder, || is_old(&folder))?
             {
                 files::remove_dir_all_forced(&folder)?;
             }
@@ -272,25 +297,17 @@ impl EnvironmentStore {
     }
 }
 
-/// Holds a folder as it is; nothing where it is not there any more.
-fn hold(folder: &Path) -> Result<Option<Arc<File>>> {
-    let file = match files::open(folder) {
-        Ok(file) => file,
-        Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    // On a file system without locks nobody can tell that it is unused, and it stays.
-    let _ = file.lock_shared();
-    Ok(Some(Arc::new(file)))
+fn is_part(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PART))
 }
 
-/// The lock of a folder that nobody holds.
-fn unused(folder: &Path) -> Result<Option<File>> {
-    match files::open(folder) {
-        Ok(file) => Ok(file.try_lock().is_ok().then_some(file)),
-        Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+/// Whether nothing was done with a folder for longer than any run takes.
+fn is_old(folder: &Path) -> bool {
+    let record = folder.join(RECORD);
+    let at = if files::exists(&record) { &record } else { folder };
+    let used = files::metadata(at).ok().and_then(|meta| meta.modified().ok());
+    let age = used.and_then(|used| SystemTime::from(clock::now()).duration_since(used).ok());
+    age.is_some_and(|age| age > IN_USE)
 }
 
 /// The record of a whole environment.

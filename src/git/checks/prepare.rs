@@ -518,11 +518,13 @@ pub fn lend(
     worktree: &Worktree,
     is_layered: bool,
 ) -> Result<()> {
-    let (project, dir) = (worktree.project(), worktree.path());
+    let (project, dir, view) = (worktree.project(), worktree.path(), worktree.view()?);
     for environment in environments {
         for path in &environment.record.made {
             // What git does not ignore may be part of the change.
-            if !project.is_ignored_folder(path)? || is_behind_link(&dir, path) {
+            let is_ignored = view.is_path_ignored(path)?
+                || view.is_path_ignored(format!("{}/", path.display()))?;
+            if !is_ignored || is_behind_link(&dir, path) {
                 continue;
             }
             let target = dir.join(path);

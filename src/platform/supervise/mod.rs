@@ -97,6 +97,9 @@ pub struct Spec {
     /// Whether it is simply run again after a power failure: then nothing of it has to survive one.
     #[serde(default)]
     pub is_repeated: bool,
+    /// Folders on which it holds a shared lock as long as it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<PathBuf>,
 }
 
 impl Spec {
@@ -122,6 +125,7 @@ impl Spec {
             on_cap: OnCap::Kill,
             on_eof: OnEof::Kill,
             is_repeated: false,
+            locks: Vec::new(),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{
     EXIT_FILE, EndedBy, Exit, OnCap, OnEof, SPEC_FILE, STARTED_FILE, STDERR_SPOOL, STDOUT_SPOOL,
     Spec, millis, read_json, tree,
 };
-use crate::platform::{clock, files};
+use crate::platform::{clock, files, folder_lock};
 
 /// How long the sweep goes on before what is left is reported as unkillable.
 const SWEEP_LIMIT: Duration = Duration::from_secs(20);
@@ -74,6 +74,7 @@ fn supervise(run_dir: &Path) -> Result<(), String> {
     // A reader that does not keep up must never stop the program; the spool is the truth.
     rustix::io::ioctl_fionbio(io::stdout(), true).map_err(|error| error.to_string())?;
 
+    let _locks: Vec<_> = spec.locks.iter().map(|folder| folder_lock::hold(folder)).collect();
     let started_at = clock::now();
     let exit = match start(&spec) {
         Err(error) => Exit {

@@ -11,7 +11,7 @@ use super::yard::PATIENCE;
 /// Types `keys` when `until` was shown; everything that the terminal showed, and whether it ended well. The words go
 /// through a shell.
 pub(crate) async fn typed(words: &str, folder: &Path, until: &str, keys: &str) -> (String, bool) {
-    let words = format!("'{}' {words}", env!("CARGO_BIN_EXE_teams"));
+    let words = format!("exec '{}' {words}", env!("CARGO_BIN_EXE_teams"));
     let mut child = Command::new("script")
         .args(["-qec", &words, "/dev/null"])
         .current_dir(folder)
