@@ -158,14 +158,10 @@ pub fn compare(name: &str, base: Option<ComparedRun<'_>>, now: ComparedRun<'_>) 
         found.broken = names(&|it| !before.failed.contains(*it), &after.failed);
         found.red_before = names(&|it| before.failed.contains(*it), &after.failed);
         found.mended = names(&|it| after.passed.contains(*it), &before.failed);
-        if !after.passed.is_empty() {
-            let there = |it: &&String| {
-                after.passed.contains(*it)
-                    || after.failed.contains(*it)
-                    || after.skipped.contains(*it)
-            };
-            found.vanished = names(&|it| !there(it), &before.passed);
-        }
+        let is_there = |it: &&String| {
+            [&after.passed, &after.failed, &after.skipped].iter().any(|all| all.contains(*it))
+        };
+        found.vanished = names(&|it| !is_there(it), &before.passed);
         // It fails by something that no test names.
         if now.failed && after.failed.is_empty() {
             found.broken = whole();
@@ -218,6 +214,8 @@ mod tests {
         assert!(beside(Some((true, &base)), (true, &same)).is_red_before());
         let fewer = tests(&["a"], &["red"]);
         assert!(!beside(Some((true, &base)), (true, &fewer)).is_red_before(), "some are missing");
+        let none = tests(&[], &["red"]);
+        assert!(!beside(Some((true, &base)), (true, &none)).is_red_before(), "all others are");
         // The build breaks behind the last test.
         let green = tests(&["a", "b", "gone"], &[]);
         assert_eq!(beside(Some((true, &base)), (true, &green)).broken.first, ["all"]);

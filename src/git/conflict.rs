@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::{
     Blob, ErrorCode, Index, IndexConflict, IndexEntry, MergeFileInput, MergeFileOptions,
@@ -306,8 +306,9 @@ pub fn sides(project: &Project, conflict: &Conflict, max_lines: usize) -> Result
         (conflict.head.parse()?, conflict.commit.parse()?, conflict.base.parse()?);
     let tree = |id: CommitId| -> Result<Tree<'_>> { Ok(repository.find_commit(id.0)?.tree()?) };
     let (head_tree, own_tree, base_tree) = (tree(head)?, tree(own)?, tree(base)?);
+    let paths: Vec<PathBuf> = conflict.paths.iter().map(|path| path_of(path)).collect();
     let excerpt = |new: &Tree<'_>| {
-        let changed = tree_diff::diff_of(&repository, &base_tree, new, &conflict.paths)?;
+        let changed = tree_diff::diff_of(&repository, &base_tree, new, &paths)?;
         diff::excerpt(&changed, max_lines)
     };
     let (own, branch) = (excerpt(&own_tree)?, excerpt(&head_tree)?);
@@ -322,7 +323,7 @@ pub fn sides(project: &Project, conflict: &Conflict, max_lines: usize) -> Result
             Ok(parent) => parent.tree()?,
             Err(_) => continue,
         };
-        let changed = tree_diff::diff_of(&repository, &before, &commit.tree()?, &conflict.paths)?;
+        let changed = tree_diff::diff_of(&repository, &before, &commit.tree()?, &paths)?;
         if changed.deltas().len() == 0 {
             continue;
         }

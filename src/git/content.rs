@@ -28,8 +28,6 @@ use super::{GitError, Result, tree_diff};
 use crate::platform::disk::is_full;
 use crate::platform::files;
 
-/// The mode of files that others may write: early versions of git had it.
-const MODE_OF_OLD: u32 = 0o100_664;
 const ATTRIBUTES: &str = ".gitattributes";
 
 /// The repository with `dir` as its working files and an index of its own.
@@ -339,9 +337,8 @@ fn rests_on(
     Ok(digest.finalize().into())
 }
 
-/// An entry without any marks, of a kind that git writes today.
+/// An entry without any marks.
 fn plain_entry(path: Vec<u8>, id: Oid, mode: u32) -> IndexEntry {
-    let mode = if mode == MODE_OF_OLD { 0o100_644 } else { mode };
     IndexEntry {
         ctime: IndexTime::new(0, 0),
         mtime: IndexTime::new(0, 0),
@@ -716,7 +713,7 @@ pub(super) fn write_settled(
             (Err(GitError::NestedRepository { path }), Some(root)) => {
                 files::remove_any(&root.join(path).join(".git"))?;
             }
-            (Ok(found), Some(root)) if !is_filled && fill(&found.submodules, root)? => {
+            (Ok(found), Some(root)) if !is_filled && fill(&found, root)? => {
                 is_filled = true;
             }
             (found, _) => return changed_tree(view, base, &found?.changes),
@@ -724,10 +721,15 @@ pub(super) fn write_settled(
     }
 }
 
-/// Writes the submodules of which nothing is there, and says whether there were any.
-fn fill(submodules: &Submodules, root: &Path) -> Result<bool> {
+/// Writes the submodules of which nothing is there, nor a file in the place of a folder that they need, and says whether
+/// there were any.
+fn fill(Look { changes, submodules }: &Look, root: &Path) -> Result<bool> {
     let mut is_written = false;
-    for submodule in submodules.iter() {
+    let is_blocked = |submodule: &&Submodule| {
+        let mut above = as_path(&submodule.path).ancestors().skip(1);
+        above.any(|at| changes.get(at.as_os_str().as_bytes()).is_some_and(Option::is_some))
+    };
+    for submodule in submodules.iter().filter(|it| !is_blocked(it)) {
         make_way(root, as_path(&submodule.path))?;
         let is_there = |(path, (_, mode)): (&Vec<u8>, &(Oid, u32))| {
             *mode != MODE_GITLINK && files::symlink_metadata(&root.join(as_path(path))).is_ok()

@@ -193,7 +193,9 @@ pub enum GitError {
         path: PathBuf,
     },
     /// Nothing can be written in the repository.
-    #[error("{} cannot be written: {reason}", path.display())]
+    #[error(
+        "{} cannot be written: {reason}; let teams run as a user who may, on a disk that is not read-only", path.display()
+    )]
     ReadOnly {
         /// The folder.
         path: PathBuf,

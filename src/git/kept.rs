@@ -68,6 +68,10 @@ impl Kept {
         let tree = repository.find_tree(self.tree)?;
         let (gone, put) = tree_diff::paths_between(repository, &base, &tree)?;
         for path in &gone {
+            // A folder can only be a submodule's.
+            if files::symlink_metadata(&dir.join(path)).is_ok_and(|found| found.is_dir()) {
+                files::remove_any(&dir.join(path))?;
+            }
             content::remove(dir, path)?;
         }
         for path in &put {

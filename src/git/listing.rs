@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use git2::{ErrorCode, ObjectType, TreeWalkMode, TreeWalkResult};
+use git2::ErrorCode;
 
 use super::lost::UNMERGED;
+use super::tracked::{MODE_GITLINK, of_tree};
 use super::{CommitId, GitError, Project, Result, TreeId};
 
 /// More of a file than this, in bytes, is not read: no manifest that a person writes is longer.
@@ -26,19 +27,9 @@ impl CommitFiles {
     /// Where the branch or its tree cannot be read.
     pub fn at_head(project: &Project) -> Result<CommitFiles> {
         let commit = project.head()?;
-        let mut paths = BTreeSet::new();
-        let repository = project.repository()?;
-        repository.find_commit(commit.0)?.tree()?.walk(
-            TreeWalkMode::PreOrder,
-            |folder, entry| {
-                if entry.kind() == Some(ObjectType::Blob)
-                    && let Ok(name) = std::str::from_utf8(entry.name_bytes())
-                {
-                    paths.insert(format!("{folder}{name}"));
-                }
-                TreeWalkResult::Ok
-            },
-        )?;
+        let tracked = of_tree(&project.repository()?.find_commit(commit.0)?.tree()?)?;
+        let files = tracked.iter().filter(|(_, (_, mode))| *mode != MODE_GITLINK);
+        let paths = files.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect();
         Ok(CommitFiles { project: project.clone(), commit, paths })
     }
 
@@ -91,8 +82,10 @@ impl Project {
         let kept = name.strip_prefix("teams/").map(|request| format!("{UNMERGED}{request}"));
         let found = repository.revparse_single(name);
         let found = found.or_else(|error| match &kept {
-            Some(kept) => repository.revparse_single(kept).map_err(|_| error),
-            None => Err(error),
+            Some(kept) if error.code() == ErrorCode::NotFound => {
+                repository.revparse_single(kept).map_err(|_| error)
+            }
+            Some(_) | None => Err(error),
         });
         let object = found.map_err(|error| {
             if unknown.contains(&error.code()) { none() } else { GitError::Git(error) }

@@ -291,11 +291,11 @@ pub(super) fn checkouts(project: &Project, repository: &Repository) -> Result<Ve
         candidates.push(main);
     }
     for name in repository.worktrees()?.iter().flatten().flatten() {
-        // In ours an agent may have written whatever it liked.
-        if is_own_admin(name) {
+        // It may be gone meanwhile, and in ours an agent may have written whatever it liked.
+        let Ok(found) = repository.find_worktree(name) else { continue };
+        if is_own_admin(name, found.path()) {
             continue;
         }
-        let found = repository.find_worktree(name)?;
         if found.validate().is_ok() {
             candidates.push(Repository::open_from_worktree(&found)?);
         }

@@ -53,7 +53,7 @@ pub use listing::CommitFiles;
 pub use marks::content_marks;
 pub use merge::{MergeOutcome, PlannedMerge, apply_merge, has_landed, plan_merge, verify_landed};
 pub use message::MessageParts;
-pub use project::{CommitId, InTree, Project, TreeId};
+pub use project::{CheckedOut, CommitId, InTree, Project, TreeId};
 pub use rebase::Rebased;
 pub use worktree::Worktree;
 

@@ -40,6 +40,31 @@ pub(super) fn path_of(name: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
+/// Paths in a record, by their names.
+pub(super) mod list {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::path::PathBuf;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::{name_of, path_of};
+
+    pub(in crate::git) fn serialize<S: Serializer>(
+        paths: &[PathBuf],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let names = paths.iter().map(|path| name_of(path.as_os_str().as_bytes()));
+        names.collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(in crate::git) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let names = Vec::<String>::deserialize(from)?;
+        Ok(names.iter().map(|name| path_of(name)).collect())
+    }
+}
+
 /// The byte that a text begins with in its written form.
 fn escaped(text: &str) -> Option<u8> {
     let digits = text.strip_prefix(r"\x")?.get(..DIGITS)?;

@@ -83,6 +83,15 @@ pub struct Project {
     filters: Filters,
 }
 
+/// What a person has checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckedOut {
+    /// A branch, by its name.
+    Branch(String),
+    /// A commit, and no branch.
+    Commit(CommitId),
+}
+
 impl Project {
     /// Checks that the team can work in the repository at `path` on `branch`; an empty `branch` means the
     /// one that is checked out there.
@@ -178,8 +187,12 @@ impl Project {
     ///
     /// # Errors
     /// Where the repository cannot be read.
-    pub fn checked_out(&self) -> Result<Option<String>> {
-        checked_out_branch(&Repository::open(&self.path)?)
+    pub fn checked_out(&self) -> Result<CheckedOut> {
+        let repository = Repository::open(&self.path)?;
+        Ok(match checked_out_branch(&repository)? {
+            Some(branch) => CheckedOut::Branch(branch),
+            None => CheckedOut::Commit(CommitId(repository.head()?.peel_to_commit()?.id())),
+        })
     }
 
     /// Where the project's own working files are.

@@ -28,7 +28,9 @@ const LARGEST: usize = 200_000;
 pub(super) fn read_tree(index: &mut Index, tree: &Tree<'_>) -> Result<Tracked> {
     index.clear()?;
     index.read_tree(tree)?;
-    Ok(index.iter().map(|entry| (entry.path, (entry.id, entry.mode))).collect())
+    // Early versions of git had a mode for files that others may write.
+    let mode = |mode: u32| if mode == 0o100_664 { 0o100_644 } else { mode };
+    Ok(index.iter().map(|entry| (entry.path, (entry.id, mode(entry.mode)))).collect())
 }
 
 /// What a tree holds, which is kept for a while: most looks at the files of a request begin with the same tree.

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::{Diff, DiffOptions, IntoCString, ObjectType, Oid, Repository, Tree};
+use git2::{Diff, DiffOptions, ObjectType, Oid, Repository, Tree};
 
 use super::Result;
 use super::path_name::name_of;
@@ -99,7 +99,7 @@ pub(super) fn diff_of<'r>(
     repository: &'r Repository,
     old: &Tree<'_>,
     new: &Tree<'_>,
-    paths: &[impl IntoCString + Clone],
+    paths: &[PathBuf],
 ) -> Result<Diff<'r>> {
     let mut options = DiffOptions::new();
     options.include_typechange(true).disable_pathspec_match(true);
@@ -108,7 +108,7 @@ pub(super) fn diff_of<'r>(
         options.pathspec("/");
     }
     for path in paths {
-        options.pathspec(path.clone());
+        options.pathspec(path);
     }
     Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
 }

@@ -303,11 +303,13 @@ impl Project {
     }
 }
 
-/// Whether git's own folder of a worktree has the name of one of ours.
-pub(super) fn is_own_admin(name: &str) -> bool {
-    name.strip_prefix("teams-").is_some_and(|rest| {
-        rest.starts_with("base-") || RequestId::parse(rest).is_ok_and(|id| id.looks_made())
-    })
+/// Whether git's own folder of a worktree is that of one of ours, by its name and the folder that it leads to.
+pub(super) fn is_own_admin(name: &str, leads_to: &Path) -> bool {
+    let is_commit =
+        |rest: &str| rest.strip_prefix("base-").is_some_and(|id| id.parse::<CommitId>().is_ok());
+    let is_ours =
+        |rest: &str| is_commit(rest) || RequestId::parse(rest).is_ok_and(|id| id.looks_made());
+    name.strip_prefix("teams-").is_some_and(is_ours) && leads_to.ends_with("tree")
 }
 
 fn base_admin(base: CommitId) -> String {

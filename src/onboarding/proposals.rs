@@ -18,19 +18,16 @@ use crate::workspace::settings::{CommandEntry, Setting};
 #[must_use]
 pub fn missing(found: &CheckProposal, runtime: &RuntimeConfig) -> CheckProposal {
     let mut found = found.clone();
-    let brings = !runtime.prepare.is_empty() || !runtime.carry.is_empty();
     if !runtime.checks.is_empty() {
         found.checks.clear();
         let mut words = runtime.checks.iter().flat_map(|check| check.command.as_slice());
         let needs_venv = |one: &ProposedCommand| one.command.iter().any(|it| it.contains(VENV));
         let has_venv = words.any(|word| word.contains(VENV));
-        found.prepare.retain(|one| !brings && (!needs_venv(one) || has_venv));
-        found.carry.retain(|_| !brings);
+        found.prepare.retain(|one| !needs_venv(one) || has_venv);
+        found.carry.retain(|folder| folder != ".venv" || has_venv);
     }
-    if !runtime.prepare.is_empty() {
+    if !runtime.prepare.is_empty() || !runtime.carry.is_empty() {
         found.prepare.clear();
-    }
-    if !runtime.carry.is_empty() {
         found.carry.clear();
     }
     found

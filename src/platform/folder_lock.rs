@@ -21,10 +21,7 @@ pub struct FolderLock {
 pub fn hold(folder: &Path) -> Result<Option<FolderLock>, FileError> {
     let Some(open) = open(folder)? else { return Ok(None) };
     let _ = open.lock_shared();
-    // It may have been another one that was waited for.
-    let now = files::metadata(folder).ok().map(|meta| (meta.dev(), meta.ino()));
-    let held = files::at("look at", folder, open.metadata())?;
-    Ok((now == Some((held.dev(), held.ino()))).then_some(FolderLock { _open: open }))
+    is_there(&open, folder).map(|is_there| is_there.then_some(FolderLock { _open: open }))
 }
 
 /// The lock of a folder that nobody holds, for whoever removes it; nothing where it is held or not there. On a file
@@ -42,7 +39,14 @@ pub fn unused(
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(_)) => is_old(),
     };
-    Ok(is_unused.then_some(FolderLock { _open: open }))
+    Ok((is_unused && is_there(&open, folder)?).then_some(FolderLock { _open: open }))
+}
+
+/// Whether what is locked is what lies there: it may have been renamed, and another one made, before it was locked.
+fn is_there(open: &File, folder: &Path) -> Result<bool, FileError> {
+    let now = files::metadata(folder).ok().map(|meta| (meta.dev(), meta.ino()));
+    let locked = files::at("look at", folder, open.metadata())?;
+    Ok(now == Some((locked.dev(), locked.ino())))
 }
 
 fn open(folder: &Path) -> Result<Option<File>, FileError> {

@@ -33,8 +33,8 @@ use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
-    self, CommitId, CommitRules, EnvironmentStore, GitError, MergeOutcome, MessageParts,
-    PlannedCommit, PlannedMerge, Rebased, Worktree,
+    self, CheckedOut, CommitId, CommitRules, EnvironmentStore, GitError, MergeOutcome,
+    MessageParts, PlannedCommit, PlannedMerge, Rebased, Worktree,
 };
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
@@ -392,12 +392,16 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
     })
 }
 
-/// Tells once that a person has another branch checked out in the project.
+/// Tells once that a person has something else than the branch checked out in the project.
 async fn elsewhere(team: &Arc<Team>) -> Result<Option<String>, EffectError> {
     let project = team.project.clone();
     let now = tasks::blocking(move || project.checked_out()).await??;
     let mut told = team.elsewhere.lock().await;
-    let other = now.filter(|now| now != team.project.branch());
+    let other = match now {
+        CheckedOut::Branch(branch) if branch == team.project.branch() => None,
+        CheckedOut::Branch(branch) => Some(branch),
+        CheckedOut::Commit(commit) => Some(commit.to_string().chars().take(10).collect()),
+    };
     let is_new = *told != other;
     told.clone_from(&other);
     Ok(other.filter(|_| is_new))

@@ -9,6 +9,7 @@ use teams::onboarding::proposals::propose;
 
 use crate::git_repo::git_in;
 use crate::support::house::teams;
+use crate::support::terminal::typed;
 use crate::support::yard::Yard;
 
 /// A project of these files, with one commit.
@@ -273,6 +274,13 @@ async fn what_is_proposed_is_accepted_run_and_told_with_its_times() {
     let (code, _, error) = place.teams(&["checks", "propose", "--accept"]).await;
     assert_eq!(code, 1, "what is configured is not replaced");
     assert!(error.contains("1 checks are configured already"), "{error}");
+    // A person at the terminal is asked.
+    std::fs::write(place.root().join("team_runtime.yaml"), &before).unwrap();
+    let words = format!("checks propose --workspace-root '{}'", place.root().display());
+    let (shown, well) = typed(&words, &place.root(), "Type yes", "no\r").await;
+    assert!(well && place.config() == before, "{shown}");
+    let (shown, well) = typed(&words, &place.root(), "Type yes", "yes\r").await;
+    assert!(well && place.config() == config, "{shown}");
     // What they depend on is written beside them.
     let fetched = "[[package]]\nname = \"y\"\nsource = \"registry\"\n";
     place.commit("Cargo.toml", "[package]\nname = \"x\"\n");
@@ -311,6 +319,40 @@ async fn what_is_proposed_is_accepted_run_and_told_with_its_times() {
     let left = place.root().join(".teams_runtime/checks/by-hand");
     let left: Vec<_> = std::fs::read_dir(left).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left, ["1-make-test.log"], "only logs stay");
+}
+
+#[tokio::test]
+async fn doctor_knows_that_what_is_prepared_or_lent_is_brought_to_checks() {
+    let files = [
+        (".gitignore", ".venv/\n"),
+        ("requirements.txt", "pytest\n"),
+        ("tests/test_a.py", "def test_a(): pass\n"),
+    ];
+    for is_lent in [false, true] {
+        let place = Place::new(&files).await;
+        let python = place.folder.path().join("project/.venv/bin/python");
+        if is_lent {
+            std::fs::create_dir_all(python.parent().unwrap()).unwrap();
+            std::fs::write(&python, "#!/bin/sh\n").unwrap();
+            crate::git_repo::set_mode(&python, 0o755);
+        }
+        let (code, said, error) = place.teams(&["checks", "propose", "--accept"]).await;
+        assert_eq!(code, 0, "{said}{error}");
+        assert!(place.config().contains(if is_lent { "carry: [" } else { "pip install" }));
+        let programs = async || {
+            let (_, said, _) = place.teams(&["doctor", "--json"]).await;
+            let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            lines
+                .filter(|it| it["check"] == "programs")
+                .map(|it| it["result"].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(programs().await, ["ok"]);
+        // And that what prepares them has to be there.
+        let config = place.config().replace("command: [sh,", "command: [no-such-shell,");
+        std::fs::write(place.root().join("team_runtime.yaml"), config).unwrap();
+        assert_eq!(programs().await, [if is_lent { "ok" } else { "problem" }]);
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use teams::git::commit::{CommitRules, apply_commit, plan_commit};
 use teams::git::merge::{MergeOutcome, apply_merge, plan_merge};
 use teams::git::rebase::{Rebased, rebase};
 use teams::git::sprint::uncommitted;
-use teams::git::{GitError, MessageParts, Project};
+use teams::git::{CheckedOut, GitError, MessageParts, Project};
 
 use crate::git_repo::{Repo, at, git_in, parts, put, request};
 
@@ -347,7 +347,7 @@ fn a_person_may_have_anything_checked_out_and_worktrees_of_their_own() {
         assert_eq!(git_in(&own, &["status", "--porcelain"]), "");
         project.release(&request(), &repo.root).unwrap();
     }
-    assert_eq!(project.checked_out().unwrap().as_deref(), Some("feature"));
+    assert_eq!(project.checked_out().unwrap(), CheckedOut::Branch("feature".to_owned()));
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2);
 }
 

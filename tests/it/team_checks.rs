@@ -414,3 +414,25 @@ async fn without_isolation_checks_wait_for_a_person_to_allow_them() {
     house.reads("general", "all checks green (not isolated)").await;
     house.close().await;
 }
+
+#[tokio::test]
+async fn a_check_that_forks_away_and_writes_outside_leaves_nothing_of_it() {
+    let outside = tempfile::tempdir().unwrap();
+    let mark = outside.path().join("mark");
+    // A number that nobody else sleeps.
+    let naps = "86399.25071";
+    let script = serde_json::json!(format!(
+        "setsid sleep {naps} & (sleep {naps} &); echo x > '{}' || true; echo 1 passed",
+        mark.display()
+    ));
+    let checks = format!("[{{name: forks, command: [bash, -c, {script}]}}]");
+    let house = House::open(Plan { checks, ..Plan::default() }).await;
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert!(!mark.exists());
+    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let commands = processes.filter_map(|path| std::fs::read(path.join("cmdline")).ok());
+    let left = commands.filter(|it| it.windows(naps.len()).any(|at| at == naps.as_bytes()));
+    assert_eq!(left.filter(|it| it.starts_with(b"sleep")).count(), 0);
+    house.close().await;
+}

@@ -65,6 +65,32 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
         let commit = String::from_utf8(made.stdout).unwrap();
         git_in(&project, &["update-ref", &format!("refs/teams/lost/{name}"), commit.trim()]);
     };
+    // Branches of ended requests: one that brought nothing, and one whose work has not landed.
+    let branch = |name: &str, tree: &str| {
+        let made = std::process::Command::new("git")
+            .args([
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@b",
+                "commit-tree",
+                "-p",
+                "HEAD",
+                "-m",
+                "x",
+                tree,
+            ])
+            .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z")
+            .current_dir(&project)
+            .output()
+            .unwrap();
+        let commit = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        git_in(&project, &["update-ref", &format!("refs/heads/teams/{name}"), &commit]);
+        commit
+    };
+    branch("20260101-00000001", "HEAD^{tree}");
+    let empty = git_in(&project, &["hash-object", "-w", "-t", "tree", "/dev/null"]);
+    let unmerged = branch("20260101-00000002", &empty);
     commit("old", "2026-01-02T03:04:05Z");
     commit(&format!("{}-rebase", open.request_id), "2026-01-02T03:04:05Z");
     commit("young", &"@NOW +0000".replace("NOW", &unix_now().to_string()));
@@ -79,6 +105,12 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
     let kept = git_in(&project, &["for-each-ref", "--format=%(refname)", "refs/teams/lost"]);
     assert!(!kept.contains("lost/old") && kept.contains("lost/young"), "{kept}");
     assert!(kept.contains(open.request_id.as_str()), "{kept}");
+    assert_eq!(git_in(&project, &["branch", "--list", "teams/20260101-*"]), "");
+    let kept = git_in(
+        &project,
+        &["for-each-ref", "--format=%(refname) %(objectname)", "refs/teams/unmerged"],
+    );
+    assert_eq!(kept, format!("refs/teams/unmerged/20260101-00000002 {unmerged}"));
     let (code, text, _) = house.teams(&["why", ended.request_id.as_str()]).await;
     assert_eq!(code, 0, "{text}");
 

@@ -57,6 +57,12 @@ async fn another_branch_in_the_checkout_changes_nothing_and_is_told_once() {
     }
     assert_eq!(told, [1, 0]);
     assert_eq!(house.commits().len(), 2);
+    // Nor does no branch at all.
+    git_in(&project, &["checkout", "-q", "--detach"]);
+    let asked = house.ask("in greet.sh replace \"good night\" with \"good evening\"").await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    let commit = git_in(&project, &["rev-parse", "HEAD"]);
+    house.reads("general", &format!("`{}` checked out", &commit[..10])).await;
     assert_eq!(std::fs::read_to_string(project.join("greet.sh")).unwrap(), before);
     assert_eq!(git_in(&project, &["status", "--porcelain"]), "");
     house.close().await;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Timestamp;
-use crate::git::{GitError, Result};
+use crate::git::{GitError, Result, path_name};
 use crate::platform::folder_lock::{FolderLock, hold, unused};
 use crate::platform::{clock, files, ids};
 
@@ -48,6 +48,7 @@ pub struct EnvironmentRecord {
     /// Bytes of its files.
     pub bytes: u64,
     /// What it left in the project's folder beside the files of the commit: the outermost paths.
+    #[serde(with = "path_name::list")]
     pub made: Vec<PathBuf>,
 }
 
@@ -180,11 +181,10 @@ impl EnvironmentStore {
         let above = apart.map_or_else(|| self.0.clone(), |apart| self.apart(apart));
         files::create_dir_all(&above)?;
         let folder = above.join(key);
-        if let Err(error) = files::rename(&made, &folder)
+        let mut record = record;
+        if let Err(error) = files::rename(&made, &folder) {
             // Another process may have been quicker.
-            && read(&folder)?.is_none()
-        {
-            return Err(error.into());
+            record = read(&folder)?.ok_or(error)?;
         }
         let gone = || GitError::Interrupted { reason: "it was removed at once".to_owned() };
         let hold = hold(&folder)?.ok_or_else(gone)?;
@@ -249,10 +249,11 @@ impl EnvironmentStore {
     /// [`GitError::EnvironmentUsed`].
     pub(super) fn forget(&self, key: &str) -> Result<()> {
         let folder = self.0.join(key);
-        let Some(record) = read(&folder)? else { return Ok(()) };
-        match unused(&folder, || is_old(&folder))? {
-            Some(_lock) => self.set_aside(&folder)?,
-            None => return Err(GitError::EnvironmentUsed { name: record.name }),
+        if files::exists(&folder) {
+            let name = read(&folder)?.map_or_else(|| key.to_owned(), |record| record.name);
+            let lock = unused(&folder, || true)?;
+            lock.ok_or(GitError::EnvironmentUsed { name })?;
+            self.set_aside(&folder)?;
         }
         self.remove_parts()
     }

@@ -441,7 +441,9 @@ fn why(
             "it did not end within {} s; it has no terminal to ask at, and `timeout_seconds` gives it longer",
             spec.timeout.as_secs()
         ),
-        (_, Some(code)) => format!("it ended with exit code {code}"),
+        (_, Some(code)) => format!(
+            "it ended with exit code {code}; it has no terminal and no input, and `teams prepare` tries it again"
+        ),
         (_, None) => "it was ended from outside".to_owned(),
     };
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
@@ -522,8 +524,7 @@ pub fn lend(
     for environment in environments {
         for path in &environment.record.made {
             // What git does not ignore may be part of the change.
-            let is_ignored = view.is_path_ignored(path)?
-                || view.is_path_ignored(format!("{}/", path.display()))?;
+            let is_ignored = view.is_path_ignored(path)? || view.is_path_ignored(path.join(""))?;
             if !is_ignored || is_behind_link(&dir, path) {
                 continue;
             }

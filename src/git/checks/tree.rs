@@ -5,10 +5,12 @@
 //! reads; what checks write to it ends with it. Of the project's settings it has those alone that say how
 //! files are written out.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::{ObjectType, ReferenceType, Repository, Tree, TreeWalkMode, TreeWalkResult};
+use git2::{ObjectType, ReferenceType, Repository};
 
+use crate::git::tracked::of_tree;
 use crate::git::trees::TreePool;
 use crate::git::{CommitId, Project, Result, content};
 use crate::platform::files;
@@ -76,21 +78,11 @@ pub(super) fn write(
     files::write(&git.join("info/exclude"), excluded(project, ignored))?;
     files::write(&git.join("objects").join(ALTERNATES), lines(objects))?;
     files::write(&git.join("index"), content::index_for_git(&tree, seen)?)?;
-    has_crates(&tree)
-}
-
-/// Whether a manifest of cargo lies anywhere in a tree, or what one is made from, such as `Cargo.toml.in`.
-fn has_crates(tree: &Tree<'_>) -> Result<bool> {
-    let mut found = false;
-    let walked = tree.walk(TreeWalkMode::PreOrder, |_, entry| {
-        found |= entry.name_bytes().starts_with(b"Cargo.toml");
-        if found { TreeWalkResult::Abort } else { TreeWalkResult::Ok }
-    });
-    // A walk that was broken off is an error.
-    if !found {
-        walked?;
-    }
-    Ok(found)
+    // A manifest of cargo anywhere, or what one is made from, such as `Cargo.toml.in`.
+    let is_manifest = |path: &&Vec<u8>| {
+        path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(b"Cargo.toml"))
+    };
+    Ok(of_tree(&tree)?.keys().find(is_manifest).is_some())
 }
 
 fn lines(paths: &[PathBuf]) -> String {
@@ -135,8 +127,8 @@ fn tags(source: &Repository) -> Result<String> {
 }
 
 /// What the person lets git ignore beside the project's own rules.
-fn excluded(project: &Project, ignored: &[PathBuf]) -> String {
-    let own = files::read_text(&project.common_dir().join("info/exclude")).unwrap_or_default();
-    let more: String = ignored.iter().map(|path| format!("/{}\n", path.display())).collect();
-    format!("{own}\n{more}")
+fn excluded(project: &Project, ignored: &[PathBuf]) -> Vec<u8> {
+    let own = files::read(&project.common_dir().join("info/exclude")).unwrap_or_default();
+    let more = ignored.iter().map(|path| [b"\n/", path.as_os_str().as_bytes()].concat());
+    more.fold(own, |text, line| [text, line].concat())
 }

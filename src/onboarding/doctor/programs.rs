@@ -1,6 +1,6 @@
 //! The programs of checks and actions: found as the team would find them when it starts them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -36,18 +36,32 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
     let runtime = &workspace.runtime;
     let checks = runtime.checks.iter().map(|it| (it.name.clone(), it.command.as_slice()));
     let checks: Vec<(String, String)> = checks.filter_map(named).collect();
+    let prepare = runtime.prepare.iter().map(|it| (it.name.clone(), it.command.as_slice()));
+    let prepare: Vec<(String, String)> = prepare.filter_map(named).collect();
+    let carry: Vec<PathBuf> = runtime.carry.iter().map(|it| PathBuf::from(it.as_str())).collect();
     let actions = runtime.actions.iter().map(|(name, it)| (name.clone(), it.command.as_slice()));
     // A program that is a parameter is known only when the action is asked for.
     let actions: Vec<(String, String)> =
         actions.filter_map(named).filter(|(_, program)| !program.contains('{')).collect();
-    let count = checks.len() + actions.len();
+    let count = checks.len() + prepare.len() + actions.len();
     let root = workspace.root.clone();
     let looked = tasks::blocking(move || {
         let mut found = Vec::new();
         for (name, program) in checks {
-            if let Some(why) = of_check(&project, &program)? {
-                found.push(finding("doctor.programs.check", name, program, why));
-            }
+            let path = Path::new(&program);
+            let why = match of_check(&project, &program)? {
+                // It is brought to the check.
+                Some(_) if carry.iter().any(|folder| path.starts_with(folder)) => {
+                    on_disk(&project.path().join(path))
+                }
+                Some(Missing::Ignored | Missing::NotThere) if !prepare.is_empty() => None,
+                why => why,
+            };
+            found.extend(why.map(|why| finding("doctor.programs.check", name, program, why)));
+        }
+        for (name, program) in prepare {
+            let why = of_check(&project, &program)?;
+            found.extend(why.map(|why| finding("doctor.programs.prepare", name, program, why)));
         }
         for (name, program) in actions {
             if let Some(why) = of_action(&root, &program) {

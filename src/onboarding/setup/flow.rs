@@ -20,7 +20,7 @@ use crate::domain::ids::UserId;
 use crate::domain::role::Role;
 use crate::local_guild::GuildInfo;
 use crate::onboarding::{open_project, place_outside, proposals};
-use crate::platform::redact;
+use crate::platform::{files, full_disk, redact};
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
 
@@ -75,6 +75,10 @@ fn refuse_project(options: &Options) -> Result<String, SetupError> {
     }
     let project = open_project(&imagined(options)?)?;
     project.refuse_unready()?;
+    let disk = root.ancestors().find(|at| files::exists(at)).unwrap_or(root);
+    if full_disk::is_nearly_full(disk) {
+        return Err(full_disk::no_room(disk).into());
+    }
     Ok(project.branch().to_owned())
 }
 
