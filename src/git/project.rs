@@ -183,10 +183,10 @@ impl Project {
         &self.filters
     }
 
-    /// The branch that a person has checked out in the project's folder; none where that is none.
+    /// What a person has checked out in the project's folder.
     ///
     /// # Errors
-    /// Where the repository cannot be read.
+    /// Where `HEAD` cannot be read.
     pub fn checked_out(&self) -> Result<CheckedOut> {
         let repository = Repository::open(&self.path)?;
         Ok(match checked_out_branch(&repository)? {

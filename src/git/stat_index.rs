@@ -14,6 +14,7 @@ use git2::Oid;
 use sha1::{Digest as _, Sha1};
 
 use super::Result;
+use super::tracked::mode_of_today;
 use crate::platform::files;
 
 /// The signature of our extension. A capital letter in front means that a reader may pass it over.
@@ -153,7 +154,8 @@ fn parse(bytes: &[u8]) -> Option<StatIndex> {
         let id = Oid::from_bytes(bytes.get(at + 40..at + 40 + ID)?).ok()?;
         let rest = bytes.get(at + FIXED..)?;
         let path = rest.get(..rest.iter().position(|byte| *byte == 0)?)?;
-        index.entries.insert(path.to_vec(), Entry { id, mode: field(6)?, stat });
+        let mode = mode_of_today(field(6)?);
+        index.entries.insert(path.to_vec(), Entry { id, mode, stat });
         at += ((FIXED + path.len()) / 8 + 1) * 8;
     }
     let ours = bytes.get(at..)?;

@@ -28,9 +28,12 @@ const LARGEST: usize = 200_000;
 pub(super) fn read_tree(index: &mut Index, tree: &Tree<'_>) -> Result<Tracked> {
     index.clear()?;
     index.read_tree(tree)?;
-    // Early versions of git had a mode for files that others may write.
-    let mode = |mode: u32| if mode == 0o100_664 { 0o100_644 } else { mode };
-    Ok(index.iter().map(|entry| (entry.path, (entry.id, mode(entry.mode)))).collect())
+    Ok(index.iter().map(|entry| (entry.path, (entry.id, mode_of_today(entry.mode)))).collect())
+}
+
+/// The mode that git writes today: early versions had one for files that others may write.
+pub(super) const fn mode_of_today(mode: u32) -> u32 {
+    if mode == 0o100_664 { 0o100_644 } else { mode }
 }
 
 /// What a tree holds, which is kept for a while: most looks at the files of a request begin with the same tree.

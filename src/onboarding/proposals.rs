@@ -26,8 +26,12 @@ pub fn missing(found: &CheckProposal, runtime: &RuntimeConfig) -> CheckProposal 
         found.prepare.retain(|one| !needs_venv(one) || has_venv);
         found.carry.retain(|folder| folder != ".venv" || has_venv);
     }
-    if !runtime.prepare.is_empty() || !runtime.carry.is_empty() {
+    let brings = !runtime.prepare.is_empty() || !runtime.carry.is_empty();
+    let has_checks = !runtime.checks.is_empty();
+    if !runtime.prepare.is_empty() || (has_checks && brings) {
         found.prepare.clear();
+    }
+    if !runtime.carry.is_empty() || (has_checks && brings) {
         found.carry.clear();
     }
     found

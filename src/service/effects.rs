@@ -382,7 +382,11 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
         Ok::<_, GitError>((outcome, behind, lost))
     })
     .await??;
-    let elsewhere = elsewhere(team).await?;
+    // What has landed has landed, whatever is checked out.
+    let elsewhere = elsewhere(team).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what is checked out in the project cannot be read");
+        None
+    });
     let lost = lost.map(|error| redact(&error.to_string()).into_owned());
     let notes = LandingNotes { behind, elsewhere, lost };
     Ok(match outcome {

@@ -420,7 +420,7 @@ async fn a_check_that_forks_away_and_writes_outside_leaves_nothing_of_it() {
     let outside = tempfile::tempdir().unwrap();
     let mark = outside.path().join("mark");
     // A number that nobody else sleeps.
-    let naps = "86399.25071";
+    let naps = format!("86399.{}", std::process::id());
     let script = serde_json::json!(format!(
         "setsid sleep {naps} & (sleep {naps} &); echo x > '{}' || true; echo 1 passed",
         mark.display()

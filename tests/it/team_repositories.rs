@@ -378,6 +378,7 @@ async fn build_folders_of_the_base_turn_no_breaking_change_green() {
     let (code, said, error) = house.teams(&bad).await;
     assert_eq!(code, 1, "{said}{error}");
     let evidence: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(evidence["environments"].as_array().unwrap().len(), 3, "{said}");
     for at in 0..3 {
         assert_eq!(evidence["checks"][at]["verdict"], "failed", "{said}");
         assert!(evidence["environments"][at]["prepared_ms"].is_null(), "{said}");

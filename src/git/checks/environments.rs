@@ -251,8 +251,8 @@ impl EnvironmentStore {
         let folder = self.0.join(key);
         if files::exists(&folder) {
             let name = read(&folder)?.map_or_else(|| key.to_owned(), |record| record.name);
-            let lock = unused(&folder, || true)?;
-            lock.ok_or(GitError::EnvironmentUsed { name })?;
+            let lock = unused(&folder, || is_old(&folder))?;
+            let _lock = lock.ok_or(GitError::EnvironmentUsed { name })?;
             self.set_aside(&folder)?;
         }
         self.remove_parts()

@@ -441,9 +441,9 @@ fn why(
             "it did not end within {} s; it has no terminal to ask at, and `timeout_seconds` gives it longer",
             spec.timeout.as_secs()
         ),
-        (_, Some(code)) => format!(
-            "it ended with exit code {code}; it has no terminal and no input, and `teams prepare` tries it again"
-        ),
+        (_, Some(code)) => {
+            format!("it ended with exit code {code}; it has no terminal and no input")
+        }
         (_, None) => "it was ended from outside".to_owned(),
     };
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };

@@ -43,24 +43,19 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
     // A program that is a parameter is known only when the action is asked for.
     let actions: Vec<(String, String)> =
         actions.filter_map(named).filter(|(_, program)| !program.contains('{')).collect();
-    let count = checks.len() + prepare.len() + actions.len();
+    let count = checks.len() + actions.len();
     let root = workspace.root.clone();
     let looked = tasks::blocking(move || {
         let mut found = Vec::new();
         for (name, program) in checks {
-            let path = Path::new(&program);
-            let why = match of_check(&project, &program)? {
-                // It is brought to the check.
-                Some(_) if carry.iter().any(|folder| path.starts_with(folder)) => {
-                    on_disk(&project.path().join(path))
-                }
-                Some(Missing::Ignored | Missing::NotThere) if !prepare.is_empty() => None,
-                why => why,
-            };
+            let why = brought(&project, &carry, &program, of_check(&project, &program)?);
+            let is_made = !prepare.is_empty() && project.is_ignored(Path::new(&program))?;
+            let why =
+                why.filter(|why| *why != Missing::Ignored && *why != Missing::NotThere || !is_made);
             found.extend(why.map(|why| finding("doctor.programs.check", name, program, why)));
         }
         for (name, program) in prepare {
-            let why = of_check(&project, &program)?;
+            let why = brought(&project, &carry, &program, of_check(&project, &program)?);
             found.extend(why.map(|why| finding("doctor.programs.prepare", name, program, why)));
         }
         for (name, program) in actions {
@@ -110,6 +105,22 @@ fn of_check(project: &Project, program: &str) -> Result<Option<Missing>, crate::
         InTree::Absent if project.is_ignored(Path::new(program))? => Some(Missing::Ignored),
         InTree::Absent => Some(Missing::NotCommitted),
     })
+}
+
+/// The same of what is lent, which lies in the checkout.
+fn brought(
+    project: &Project,
+    carry: &[PathBuf],
+    program: &str,
+    why: Option<Missing>,
+) -> Option<Missing> {
+    let path = Path::new(program);
+    let path = path.strip_prefix(".").unwrap_or(path);
+    if why.is_some() && carry.iter().any(|folder| path.starts_with(folder)) {
+        on_disk(&project.path().join(path))
+    } else {
+        why
+    }
 }
 
 /// An action runs in the workspace.

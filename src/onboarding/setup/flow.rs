@@ -67,7 +67,7 @@ fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// A project in which `teams run` would not start is refused before anything is made, in the same words.
+/// A project in which the team could not begin is refused before anything is made, in the words of `teams run`.
 fn refuse_project(options: &Options) -> Result<String, SetupError> {
     let root = &options.root;
     if workspace::is_workspace(root) {
@@ -75,9 +75,10 @@ fn refuse_project(options: &Options) -> Result<String, SetupError> {
     }
     let project = open_project(&imagined(options)?)?;
     project.refuse_unready()?;
-    let disk = root.ancestors().find(|at| files::exists(at)).unwrap_or(root);
-    if full_disk::is_nearly_full(disk) {
-        return Err(full_disk::no_room(disk).into());
+    let place = root.ancestors().find(|at| files::exists(at)).unwrap_or(root);
+    let mut disks = [place, project.common_dir()].into_iter();
+    if let Some(full) = disks.find(|disk| full_disk::is_nearly_full(disk)) {
+        return Err(full_disk::no_room(full).into());
     }
     Ok(project.branch().to_owned())
 }
