@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use secrecy::SecretString;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -207,12 +207,14 @@ async fn serve(
         serde_json::to_vec(&serves).unwrap_or_default(),
     )?;
     say_confinement(&team).await;
+    // Before anybody is told that the team is up: whoever is may tell it to stop.
+    let stop_signals = StopSignals::listen()?;
     start_workers(&team, facts)?;
     let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
     // A hub that closed already has said why.
     let _ = team.hub.submit(started).await;
     tracing::info!(workspace = %options.root.display(), "the team is up");
-    let stop = wait(failed, &mut failures, options.parent_pipe).await;
+    let stop = wait(failed, &mut failures, stop_signals, options.parent_pipe).await;
     team.closing.cancel();
     team.link.close();
     drop(team);
@@ -221,7 +223,7 @@ async fn serve(
     if let Err(error) = plug::write_counts() {
         tracing::warn!(%error, "the counts of kill points were not written");
     }
-    match stop? {
+    match stop {
         Stop::Store(error) => Err(error.into()),
         Stop::Told => close(store).await,
         Stop::Task(failure) => {
@@ -437,27 +439,42 @@ fn start_worker(team: &Arc<Team>) -> Result<(), RunError> {
     Ok(())
 }
 
+/// The signals by which a team is told to stop.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// The terminal was closed, or the connection to it.
+    hangup: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> std::io::Result<StopSignals> {
+        Ok(StopSignals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
 /// Until somebody says stop, the store fails, or a task breaks off.
 async fn wait(
     failed: oneshot::Receiver<StoreError>,
     failures: &mut TaskFailures,
+    mut signals: StopSignals,
     parent_pipe: bool,
-) -> Result<Stop, RunError> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    // The terminal was closed, or the connection to it.
-    let mut hangup = signal(SignalKind::hangup())?;
+) -> Stop {
     let stop = tokio::select! {
         biased;
         Ok(error) = failed => Stop::Store(error),
         failure = failures.next() => Stop::Task(failure),
-        _ = interrupt.recv() => Stop::Told,
-        _ = hangup.recv() => Stop::Told,
-        _ = terminate.recv() => Stop::Told,
+        _ = signals.interrupt.recv() => Stop::Told,
+        _ = signals.hangup.recv() => Stop::Told,
+        _ = signals.terminate.recv() => Stop::Told,
         () = parent_gone(), if parent_pipe => Stop::Told,
     };
     tracing::info!("stopping");
-    Ok(stop)
+    stop
 }
 
 /// Returns when standard input ends.

@@ -198,7 +198,9 @@ async fn a_request_whose_plan_is_asked_about_ends_the_same_wherever_the_team_is_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_kill_while_the_first_is_recovered_from_changes_nothing() {
     let (expected, counts) = undisturbed(FREE).await;
-    let first = spread(points(&counts), AT_LEAST / 3);
+    // Lives beside others group their appends, and are shorter: their last fifth may not be met twice.
+    let met = |(point, at): &(Point, u64)| at * 5 <= counts[point.as_str()] * 4;
+    let first = spread(points(&counts).into_iter().filter(met).collect(), AT_LEAST / 3);
     // The second comes soon after the start, so that a life that was nearly over still meets it, and with a power failure
     // every other time.
     let kills = first.enumerate().map(|(number, (point, at))| {
