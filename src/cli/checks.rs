@@ -145,8 +145,8 @@ fn agrees(question: &str) -> Result<bool, Failure> {
     Ok(terminal::line(&format!("{question} ")).map_err(unread)? == "yes")
 }
 
-/// The same, where an interrupt is a no. Its thread may wait for an answer until the process ends.
-async fn agrees_before(stop: &CancellationToken, question: String) -> Result<bool, Failure> {
+/// The same, unless it is told to stop before: that is a no. Its thread may wait for an answer until the process ends.
+async fn agrees_unless(stop: &CancellationToken, question: String) -> Result<bool, Failure> {
     let (answered, answer) = oneshot::channel();
     tasks::thread("question", move || drop(answered.send(agrees(&question)))).map_err(unread)?;
     tokio::select! {
@@ -171,7 +171,7 @@ fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
                 if !teller.is_json() && terminal::is_there() =>
             {
                 let question = teller.words("checks.prepare.ask", &object(json!(asked)));
-                match agrees_before(&stop, question).await? {
+                match agrees_unless(&stop, question).await? {
                     true => Ok(prove(Consent::To(asked.digest)).await),
                     false => Ok(Err(ProofError::Git(GitError::PreparationAsked(asked)))),
                 }

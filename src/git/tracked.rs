@@ -39,13 +39,13 @@ pub(super) const fn mode_of_today(mode: u32) -> u32 {
 /// What a tree holds, which is kept for a while: most looks at the files of a request begin with the same tree.
 pub(super) fn of_tree(tree: &Tree<'_>) -> Result<Arc<Tracked>> {
     static LAST: Mutex<Vec<(Oid, Arc<Tracked>)>> = Mutex::new(Vec::new());
-    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, found)) = last().iter().find(|(id, _)| *id == tree.id()) {
+    let lock = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, found)) = lock().iter().find(|(id, _)| *id == tree.id()) {
         return Ok(Arc::clone(found));
     }
     let found = Arc::new(read_tree(&mut Index::new()?, tree)?);
     if found.len() <= LARGEST {
-        let mut last = last();
+        let mut last = lock();
         last.truncate(KEPT - 1);
         last.insert(0, (tree.id(), Arc::clone(&found)));
     }
@@ -61,32 +61,33 @@ pub(super) fn changed_tree(
     if changes.is_empty() {
         return Ok(base.id());
     }
-    let without = |from: &Tree<'_>, paths: &mut dyn Iterator<Item = &Vec<u8>>| {
-        let mut gone = TreeUpdateBuilder::new();
+    let remove = |from: &Tree<'_>, paths: &mut dyn Iterator<Item = &Vec<u8>>| {
+        let mut update = TreeUpdateBuilder::new();
         for path in paths {
-            gone.remove(&path[..]);
+            update.remove(&path[..]);
         }
-        repository.find_tree(gone.create_updated(repository, from)?)
+        repository.find_tree(update.create_updated(repository, from)?)
     };
     // First what goes: a file may stand where a folder was, with nothing left in it but submodules.
-    let gone = without(base, &mut changes.iter().filter(|it| it.1.is_none()).map(|it| it.0))?;
+    let gone = changes.iter().filter(|(_, put)| put.is_none());
+    let left = remove(base, &mut gone.map(|(path, _)| path))?;
     let is_folder = |path: &&Vec<u8>| {
-        let there = gone.get_path(as_path(path));
+        let there = left.get_path(as_path(path));
         there.is_ok_and(|entry| entry.kind() == Some(ObjectType::Tree))
     };
-    let put = changes.iter().filter(|it| it.1.is_some()).map(|it| it.0);
-    let without = without(&gone, &mut put.filter(is_folder))?;
-    let mut put = TreeUpdateBuilder::new();
-    for (path, (id, mode)) in changes.iter().filter_map(|(path, put)| Some((path, (*put)?))) {
+    let put = changes.iter().filter_map(|(path, put)| Some((path, (*put)?)));
+    let cleared = remove(&left, &mut put.clone().map(|(path, _)| path).filter(is_folder))?;
+    let mut update = TreeUpdateBuilder::new();
+    for (path, (id, mode)) in put {
         let mode = match mode {
             0o100_755 => FileMode::BlobExecutable,
             0o120_000 => FileMode::Link,
             MODE_GITLINK => FileMode::Commit,
             _ => FileMode::Blob,
         };
-        put.upsert(&path[..], id, mode);
+        update.upsert(&path[..], id, mode);
     }
-    Ok(put.create_updated(repository, &without)?)
+    Ok(update.create_updated(repository, &cleared)?)
 }
 
 /// A path as git has it, as one of the file system.

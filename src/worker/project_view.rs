@@ -12,7 +12,8 @@ use crate::git::{self, EnvironmentStore, PreparedEnvironment, Worktree};
 use crate::platform::layers::{self, Layers, UpperLayer};
 use crate::platform::{files, places, tasks};
 
-/// Lets a run see its worktree so, where a sandbox can show it there; with what stays where it is as long as it is held.
+/// Lets a run see its worktree so, where a sandbox can show it there. What it was lent is for the caller to hold until the
+/// run is over.
 pub(super) async fn show(
     worker: &Worker,
     job: &JobSpec,

@@ -50,8 +50,10 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
         for (name, program) in checks {
             let why = brought(&project, &carry, &program, of_check(&project, &program)?);
             let is_made = !prepare.is_empty() && project.is_ignored(Path::new(&program))?;
-            let why =
-                why.filter(|why| *why != Missing::Ignored && *why != Missing::NotThere || !is_made);
+            let why = match why {
+                Some(Missing::Ignored | Missing::NotThere) if is_made => None,
+                why => why,
+            };
             found.extend(why.map(|why| finding("doctor.programs.check", name, program, why)));
         }
         for (name, program) in prepare {
