@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::change::Change;
-use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::ids::{ItemId, RequestId};
+use teams::domain::item::{Item, ItemKind, ItemStatus};
 use teams::domain::record::RUNTIME;
 use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus};
@@ -67,9 +67,9 @@ fn fill(root: &Path, finished: usize) {
         let status = RequestStatus::Completed;
         let body = "greet louder ".repeat(40);
         let request = Request { request_id: id.clone(), status, body, ..Request::default() };
-        let item = BacklogId::parse(&format!("backlog-20260324-{number:08x}")).unwrap();
-        let mut item = BacklogItem::new(item, "Louder", "as loud as can be", BacklogKind::Bug, at);
-        item.status = BacklogStatus::Done;
+        let item = ItemId::parse(&format!("backlog-20260324-{number:08x}")).unwrap();
+        let mut item = Item::new(item, "Louder", "as loud as can be", ItemKind::Bug, at);
+        item.status = ItemStatus::Done;
         let mut changes = vec![
             Change::save(request),
             Change::Remove(RecordId::Request(id.clone())),

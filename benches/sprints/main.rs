@@ -158,7 +158,7 @@ fn big(mut world: World) -> Big {
     world.play(|_| false);
     let ended = Sprint::clone(&world.state.sprints[&worked.sprint_id]);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
     let histories = std::mem::take(&mut world.watch.as_mut().unwrap().histories);
     Big { world, planned, worked, ended, histories }
 }
@@ -192,8 +192,8 @@ fn documents(big: &Big, index: &str) {
         .values()
         .take(1)
         .map(|item| {
-            let mut item = teams::domain::backlog::BacklogItem::clone(item);
-            item.status = teams::domain::backlog::BacklogStatus::Done;
+            let mut item = teams::domain::item::Item::clone(item);
+            item.status = teams::domain::item::ItemStatus::Done;
             Change::save(item)
         })
         .collect();

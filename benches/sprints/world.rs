@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::domain::actor::Actor;
-use teams::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use teams::domain::change::Change;
 use teams::domain::config::CutoffTime;
 use teams::domain::effect::{EffectKind, EffectOutcome, Inspection, LandingNotes};
@@ -18,6 +17,7 @@ use teams::domain::evidence::{
 };
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::Command;
+use teams::domain::item::{Item, ItemSource, ItemStatus};
 use teams::domain::language::Language;
 use teams::domain::lifecycle::StepName;
 use teams::domain::modes::StartMode;
@@ -182,7 +182,7 @@ impl World {
     pub(crate) fn add(&mut self, items: &[Value]) {
         for some in items.chunks(100) {
             let payload = json!({ "backlog_items": some });
-            self.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+            self.command(Command::BacklogMerge { payload, source: ItemSource::User });
         }
     }
 
@@ -304,11 +304,10 @@ impl World {
     }
 
     fn planned(&self, step: PlanningStep, sprint: &Sprint) -> RoleResult {
-        let mine: Vec<&BacklogItem> =
-            relevant(self.state.backlog.values().map(Arc::as_ref), sprint)
-                .into_iter()
-                .filter(|item| item.status != BacklogStatus::Blocked)
-                .collect();
+        let mine: Vec<&Item> = relevant(self.state.backlog.values().map(Arc::as_ref), sprint)
+            .into_iter()
+            .filter(|item| item.status != ItemStatus::Blocked)
+            .collect();
         let items: Vec<Value> = match step {
             PlanningStep::MilestoneRefinement | PlanningStep::ArtifactSync => Vec::new(),
             PlanningStep::BacklogDefinition => {

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::output::say_json;
 use super::plain::plain;
 use super::{Failure, Global, records, say};
-use crate::domain::backlog::{BacklogKind, BacklogSource, BacklogStatus};
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::ItemId;
 use crate::domain::incoming::Command as Order;
+use crate::domain::item::{ItemKind, ItemSource, ItemStatus};
 use crate::engine::sprint::backlog;
 use crate::platform::files;
 
@@ -44,13 +44,13 @@ pub(super) enum Command {
     Set {
         /// Which
         #[arg(value_name = "ITEM")]
-        id: BacklogId,
+        id: ItemId,
         /// One line
         #[arg(long, value_name = "WORDS")]
         title: Option<String>,
         /// Where it stands: pending, selected, blocked, done, carried_over, dropped
         #[arg(long)]
-        status: Option<BacklogStatus>,
+        status: Option<ItemStatus>,
         /// Why it is blocked
         #[arg(long, value_name = "WORDS")]
         blocked_reason: Option<String>,
@@ -67,7 +67,7 @@ pub(super) enum Command {
         input_file: PathBuf,
         /// Who found them where an item does not say: user, planner, sourcer, discovery, carry_over
         #[arg(long, default_value = "user")]
-        source: BacklogSource,
+        source: ItemSource,
         /// Print the receipt as JSON
         #[arg(long)]
         json: bool,
@@ -76,7 +76,7 @@ pub(super) enum Command {
     Drop {
         /// Which
         #[arg(value_name = "ITEM")]
-        id: BacklogId,
+        id: ItemId,
         /// Why
         #[arg(long, value_name = "WORDS")]
         reason: Option<String>,
@@ -97,7 +97,7 @@ pub(super) struct Fields {
     summary: Option<String>,
     /// bug, feature, enhancement or chore
     #[arg(long)]
-    kind: Option<BacklogKind>,
+    kind: Option<ItemKind>,
     /// 1 is first; 0 means unranked
     #[arg(long, value_name = "NUMBER", value_parser = rank, allow_negative_numbers = true)]
     rank: Option<u32>,
@@ -109,7 +109,7 @@ pub(super) struct Fields {
     criteria: Vec<String>,
     /// An item that has to be done before; may be given several times
     #[arg(long = "depends-on", value_name = "ITEM")]
-    depends_on: Vec<BacklogId>,
+    depends_on: Vec<ItemId>,
 }
 
 fn rank(word: &str) -> Result<u32, String> {
@@ -162,7 +162,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
             let mut item = Map::new();
             item.insert("title".to_owned(), json!(words("--title", title)?));
             fields.put(&mut item)?;
-            merge(global, json!([item]), BacklogSource::User, *json)
+            merge(global, json!([item]), ItemSource::User, *json)
         }
         Command::Set { id, title, status, blocked_reason, fields, json } => {
             let mut item = Map::new();
@@ -181,17 +181,17 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
                 return Err(Failure::usage(format!("nothing to change in {id}"))
                     .hint(Some("give at least one field, such as --rank 1".to_owned())));
             }
-            merge(global, json!([item]), BacklogSource::User, *json)
+            merge(global, json!([item]), ItemSource::User, *json)
         }
         Command::Merge { input_file, source, json } => {
             merge(global, payload(input_file)?, *source, *json)
         }
         Command::Drop { id, reason, json } => {
-            let mut item = json!({ "backlog_id": id, "status": BacklogStatus::Dropped });
+            let mut item = json!({ "backlog_id": id, "status": ItemStatus::Dropped });
             if let Some(reason) = reason {
                 item["dropped_reason"] = json!(words("--reason", reason)?);
             }
-            merge(global, json!([item]), BacklogSource::User, *json)
+            merge(global, json!([item]), ItemSource::User, *json)
         }
     }
 }
@@ -222,12 +222,7 @@ fn too_large(name: &str) -> Failure {
     Failure::new(format!("{name} is larger than 3 MiB; send it in parts"))
 }
 
-fn merge(
-    global: &Global,
-    payload: Value,
-    source: BacklogSource,
-    json: bool,
-) -> Result<(), Failure> {
+fn merge(global: &Global, payload: Value, source: ItemSource, json: bool) -> Result<(), Failure> {
     let order = Order::BacklogMerge { payload, source };
     let reply = super::command::call(&global.workspace()?, order)?;
     if json {
@@ -280,13 +275,13 @@ fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
 pub(super) fn totals(root: &Path) -> Result<String, Failure> {
     let counts = backlog::counts(&records::backlog_items(root)?);
     let shown = [
-        BacklogStatus::Pending,
-        BacklogStatus::Selected,
-        BacklogStatus::Blocked,
-        BacklogStatus::Done,
-        BacklogStatus::CarriedOver,
+        ItemStatus::Pending,
+        ItemStatus::Selected,
+        ItemStatus::Blocked,
+        ItemStatus::Done,
+        ItemStatus::CarriedOver,
     ];
-    let count = |status: BacklogStatus| counts.get(&status).copied().unwrap_or(0);
+    let count = |status: ItemStatus| counts.get(&status).copied().unwrap_or(0);
     let words = shown.map(|status| format!("backlog_{}={}", status.as_str(), count(status)));
     Ok(words.join(" "))
 }

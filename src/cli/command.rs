@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::plain::plain;
 use super::{Failure, Global, say};
-use crate::domain::backlog::BacklogStatus;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
+use crate::domain::item::ItemStatus;
 use crate::service::{self, CallSubject, Reply};
 use crate::{store, workspace};
 
@@ -106,7 +106,7 @@ pub(super) fn revise(global: &Global, args: &Revise) -> Result<(), Failure> {
 /// Whether the item of a request waits for a person, put aside by the sprint in which that was done.
 fn is_put_aside(root: &Path, id: &RequestId) -> Result<bool, Failure> {
     let items = super::records::backlog_items(root)?;
-    Ok(items.iter().any(|item| item.status == BacklogStatus::Blocked && item.is_of_ended(id)))
+    Ok(items.iter().any(|item| item.status == ItemStatus::Blocked && item.is_of_ended(id)))
 }
 
 /// The running team knows open requests only: whether there is one with this id, and it has not ended.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::output::Failure;
-use crate::domain::backlog::BacklogItem;
+use crate::domain::item::Item;
 use crate::domain::policy::Policy;
 use crate::domain::record::AnyRecord;
 use crate::domain::role::Role;
@@ -25,13 +25,13 @@ pub(super) fn state(root: &Path) -> Result<State, Failure> {
 }
 
 /// Every backlog item, in the order of their ids.
-pub(super) fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, Failure> {
+pub(super) fn backlog_items(root: &Path) -> Result<Vec<Item>, Failure> {
     let Some(converted) = older::preview(root)? else { return Ok(store::backlog_items(root)?) };
     let items = converted.records.into_iter().filter_map(|record| {
         let AnyRecord::Backlog(item) = record else { return None };
         Some(Arc::unwrap_or_clone(item))
     });
-    let mut items: Vec<BacklogItem> = items.collect();
+    let mut items: Vec<Item> = items.collect();
     items.sort_by(|one, other| one.backlog_id.cmp(&other.backlog_id));
     Ok(items)
 }

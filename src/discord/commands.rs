@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::discord::error::RestError;
 use crate::discord::rest::Rest;
-use crate::domain::backlog::BacklogKind;
 use crate::domain::commands::{COMMANDS, Choice, Entry, GROUPS, Takes, Words};
 use crate::domain::ids::GuildId;
+use crate::domain::item::ItemKind;
 use crate::domain::routes::Lane;
 use crate::domain::verification::ManualVerdict;
 
@@ -54,7 +54,7 @@ fn option(choice: &Choice) -> Value {
         Takes::Number => (4, Vec::new(), false),
         Takes::Yes => (5, Vec::new(), false),
         Takes::File => (11, Vec::new(), false),
-        Takes::Kind => (3, BacklogKind::ALL.map(kind_choice).to_vec(), false),
+        Takes::Kind => (3, ItemKind::ALL.map(kind_choice).to_vec(), false),
         Takes::Verdict => (3, VERDICTS.map(verdict_choice).to_vec(), false),
         Takes::ManualVerdict => (3, ManualVerdict::ALL.map(manual_choice).to_vec(), false),
         Takes::Lane => (3, Lane::ALL.map(lane_choice).to_vec(), false),
@@ -81,12 +81,12 @@ fn option(choice: &Choice) -> Value {
     option
 }
 
-fn kind_choice(kind: BacklogKind) -> Value {
+fn kind_choice(kind: ItemKind) -> Value {
     let ko = match kind {
-        BacklogKind::Bug => "버그",
-        BacklogKind::Feature => "기능",
-        BacklogKind::Enhancement => "개선",
-        BacklogKind::Chore => "잡무",
+        ItemKind::Bug => "버그",
+        ItemKind::Feature => "기능",
+        ItemKind::Enhancement => "개선",
+        ItemKind::Chore => "잡무",
     };
     json!({"name": kind.as_str(), "value": kind.as_str(), "name_localizations": {"ko": ko}})
 }

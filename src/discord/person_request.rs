@@ -14,13 +14,13 @@ use crate::discord::commands::VERDICTS;
 use crate::discord::forms;
 use crate::discord::ingress::{Remote, shown_name};
 use crate::domain::actor::{Actor, Author};
-use crate::domain::backlog::BacklogSource;
 use crate::domain::commands::{self, Question, Takes};
 use crate::domain::ids::{
     ChannelId, GuildId, MessageId, RequestId, ServerRoleId, SubjectId, UserId,
 };
 use crate::domain::incoming::{Attachment, Command, RouteChange};
 use crate::domain::ingress::Ingress;
+use crate::domain::item::ItemSource;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::plan_decision::{GivenAnswer, NumberedAnswer};
@@ -409,7 +409,7 @@ fn item(options: &Options<'_>) -> Command {
     }
     Command::BacklogMerge {
         payload: Value::Array(vec![Value::Object(item)]),
-        source: BacklogSource::User,
+        source: ItemSource::User,
     }
 }
 
@@ -532,7 +532,7 @@ mod tests {
             {"name": "rank", "type": 4, "value": 2},
         ]);
         let payload = json!([{"title": "Louder", "kind": "bug", "priority_rank": 2}]);
-        let merge = Command::BacklogMerge { payload, source: BacklogSource::User };
+        let merge = Command::BacklogMerge { payload, source: ItemSource::User };
         assert_eq!(command("backlog", sub("add", add)).wanted, PersonRequest::Command(merge));
     }
 

@@ -114,7 +114,7 @@ text_id! {
     /// `YYMMDD-Sprint-HH:MM`.
     SprintId;
     /// `backlog-YYYYMMDD-<8 hex>`.
-    BacklogId;
+    ItemId;
     /// `todo-HHMMSS-<6 hex>`.
     TodoId;
     /// A plan: the name of its file without the ending.
@@ -293,8 +293,8 @@ impl IdSupply {
     }
 
     /// A new backlog id; `date` is the Korean date as `YYYYMMDD`.
-    pub fn backlog(&mut self, date: &str) -> BacklogId {
-        BacklogId(format!("backlog-{date}-{}", self.hex8()))
+    pub fn backlog(&mut self, date: &str) -> ItemId {
+        ItemId(format!("backlog-{date}-{}", self.hex8()))
     }
 
     /// A new todo id; `time` is the Korean time as `HHMMSS`.

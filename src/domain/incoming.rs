@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::actor::{Actor, Author};
-use crate::domain::backlog::BacklogSource;
 use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, PlanId, RequestId};
 use crate::domain::ingress::Ingress;
+use crate::domain::item::ItemSource;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Button;
 use crate::domain::plan::Plan;
@@ -241,6 +241,6 @@ pub enum Command {
         /// The items; keys that are absent stay as they are.
         payload: Value,
         /// Who found them, where an item does not say.
-        source: BacklogSource,
+        source: ItemSource,
     },
 }

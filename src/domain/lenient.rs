@@ -72,3 +72,32 @@ pub fn integer(value: Option<&Value>) -> Option<i64> {
         Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
     }
 }
+
+/// Ids that older files write as an empty text where there is none.
+pub(crate) mod blank_is_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer, T: Serialize>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => value.serialize(serializer),
+            None => serializer.serialize_str(""),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        match Option::<String>::deserialize(deserializer)? {
+            Some(text) if !text.trim().is_empty() => {
+                text.parse().map(Some).map_err(serde::de::Error::custom)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+}

@@ -2,7 +2,6 @@
 
 pub mod actor;
 pub mod assignment;
-pub mod backlog;
 pub mod block;
 pub mod budget;
 pub mod change;
@@ -24,6 +23,7 @@ pub mod ids;
 pub mod incoming;
 pub mod ingress;
 pub mod intent;
+pub mod item;
 pub mod language;
 pub mod lenient;
 pub mod lifecycle;

@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
 use crate::domain::effect::Effect;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::gate::{Gate, GateState};
-use crate::domain::ids::{BacklogId, EffectId, OutgoingId, RequestId, RunId, SprintId};
+use crate::domain::ids::{EffectId, ItemId, OutgoingId, RequestId, RunId, SprintId};
+use crate::domain::item::Item;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::outgoing::Outgoing;
@@ -226,7 +226,7 @@ records! {
     /// A role's conversation with its agent about a request.
     Session(Session),
     /// An item of the backlog.
-    Backlog(BacklogItem),
+    Backlog(Item),
     /// A plan that a person brought.
     Plan(StoredPlan),
     /// What people look at themselves.
@@ -290,7 +290,7 @@ pub fn request_events_path(id: &RequestId) -> String {
 
 /// The path of a backlog item's record, below the folder of the runtime.
 #[must_use]
-pub fn item_path(id: &BacklogId) -> String {
+pub fn item_path(id: &ItemId) -> String {
     format!("backlog/{id}.json")
 }
 
@@ -384,7 +384,10 @@ impl Record for Session {
     }
 }
 
-impl Record for BacklogItem {
+impl Record for Item {
+    /// From 3 on it holds its todo, which builds before would change where it is shown alone.
+    const VERSION: u32 = 3;
+
     fn path(&self) -> String {
         item_path(&self.backlog_id)
     }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::{ChannelId, MessageId, RequestId, SprintId};
+use crate::domain::lenient::blank_is_none;
 use crate::domain::sprint::Trigger;
 use crate::domain::time::Timestamp;
 use crate::domain::word::{blank, words};

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
-    BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, PlanId, RequestId,
+    ChannelId, EffectId, EnvelopeId, GateId, ItemId, OperationId, OutgoingId, PlanId, RequestId,
     RunId, SprintId,
 };
+use crate::domain::item::Item;
 use crate::domain::lifecycle::{Lifecycle, Step, Subject};
 use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
@@ -69,9 +69,9 @@ pub struct State {
     /// Plans that people brought.
     pub plans: BTreeMap<PlanId, Arc<StoredPlan>>,
     /// Backlog items that may still become work.
-    pub backlog: BTreeMap<BacklogId, Arc<BacklogItem>>,
+    pub backlog: BTreeMap<ItemId, Arc<Item>>,
     /// Fingerprints of the most recent items that were done, dropped or carried on.
-    pub settled_items: BTreeMap<BacklogId, String>,
+    pub settled_items: BTreeMap<ItemId, String>,
     /// The active sprint and the last one that ended.
     pub sprints: BTreeMap<SprintId, Arc<Sprint>>,
     /// The ids of the most recent sprints.

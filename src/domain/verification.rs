@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, ChannelId, MessageId, RequestId, SprintId};
+use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId};
 use crate::domain::language::Language;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
@@ -39,7 +39,7 @@ pub struct ManualAnswer {
     pub words: String,
     /// The item that came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub item: Option<BacklogId>,
+    pub item: Option<ItemId>,
 }
 
 /// A criterion that a person judges.

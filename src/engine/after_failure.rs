@@ -11,7 +11,7 @@ use super::split::asked;
 use super::turn::Turn;
 use super::{ending, progress, questions, say, sprint};
 use crate::domain::actor::Actor;
-use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource, SkipDecision};
 
@@ -27,7 +27,7 @@ fn of_put_aside(
     turn: &mut Turn<'_>,
     actor: &Actor,
     id: &RequestId,
-    decide: impl FnOnce(&mut Turn<'_>, &BacklogId, &str) -> (&'static str, Value),
+    decide: impl FnOnce(&mut Turn<'_>, &ItemId, &str) -> (&'static str, Value),
 ) -> Option<Answer> {
     let item = sprint::put_aside_with(turn, id)?;
     let (item, title) = (item.backlog_id.clone(), item.title.clone());

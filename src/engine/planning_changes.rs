@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
-use crate::domain::ids::{BacklogId, PlanId, SprintId};
+use crate::domain::ids::{ItemId, PlanId, SprintId};
+use crate::domain::item::Item;
 use crate::domain::plan::StoredPlan;
 use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::Sprint;
@@ -14,7 +14,7 @@ use crate::domain::sprint::Sprint;
 #[derive(Debug, Default)]
 pub(super) struct PlanningChanges {
     pub(super) sprints: BTreeMap<SprintId, Arc<Sprint>>,
-    pub(super) items: BTreeMap<BacklogId, Arc<BacklogItem>>,
+    pub(super) items: BTreeMap<ItemId, Arc<Item>>,
     pub(super) plans: BTreeMap<PlanId, Arc<StoredPlan>>,
     pub(super) scheduler: Option<Arc<Scheduler>>,
 }

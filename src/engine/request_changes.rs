@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::{intake, lanes, progress, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::{Criterion, written};
-use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::request::{
     EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, RequestWork, Room,
@@ -95,7 +95,7 @@ fn items(
     _granted: &Granted<act::RequestChanges>,
     old: &Request,
     problems: &[Criterion],
-) -> Result<Vec<BacklogId>, sprint::backlog::MergeError> {
+) -> Result<Vec<ItemId>, sprint::backlog::MergeError> {
     let title = say::title(&old.scope);
     let entry = |problem: &Criterion| {
         json!({

@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::decision::{Answer, Decision, Wake};
 use super::planning_changes::PlanningChanges;
-use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{
-    BacklogId, ChannelId, EffectId, IdSupply, MessageId, PlanId, RequestId, SprintId,
+    ChannelId, EffectId, IdSupply, ItemId, MessageId, PlanId, RequestId, SprintId,
 };
 use crate::domain::incoming::Message;
+use crate::domain::item::{Item, ItemTodo};
 use crate::domain::lifecycle::{Lifecycle, Step, StepName};
 use crate::domain::outgoing::{Outgoing, OutgoingState};
 use crate::domain::plan::StoredPlan;
@@ -24,7 +24,7 @@ use crate::domain::policy::Policy;
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::schedule::Scheduler;
-use crate::domain::sprint::{Activity, Sprint, SprintEvent, SprintEventKind, Todo};
+use crate::domain::sprint::{Activity, Sprint, SprintEvent, SprintEventKind, Todo, TodoWork};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::WorkflowState;
@@ -513,12 +513,45 @@ impl Turn<'_> {
         Some(sprint)
     }
 
-    /// A todo of a sprint for changing.
-    pub(super) fn edit_todo(&mut self, id: &SprintId, index: usize) -> Option<&mut Todo> {
+    /// Changes how far a sprint is with the item of a todo, in the item's record and where the sprint shows it. One whose
+    /// item has left the backlog, or is in another sprint, is changed where it is shown alone.
+    pub(super) fn edit_todo(
+        &mut self,
+        id: &SprintId,
+        at: usize,
+        change: impl FnOnce(&mut TodoWork),
+    ) {
         let now = self.now;
-        let todo = self.edit_sprint(id)?.work.todos.get_mut(index)?;
-        todo.updated_at = Some(now);
-        Some(todo)
+        let Some(todo) = self.edit_sprint(id).and_then(|it| it.work.todos.get_mut(at)) else {
+            return;
+        };
+        change(&mut todo.work);
+        todo.work.updated_at = Some(now);
+        let (item, work) = (todo.backlog_id.clone(), todo.work.clone());
+        let item = item.and_then(|id| self.item(&id)).cloned();
+        let is_its =
+            |item: &Item| item.todo.as_ref().is_none_or(|todo| todo.work.todo_id == work.todo_id);
+        if let Some(mut item) = item.filter(is_its) {
+            item.todo = Some(ItemTodo { sprint_id: id.clone(), work });
+            self.put_item(item);
+        }
+    }
+
+    /// The sprint that an item is in shows it as it is now; one that is over shows what it was then.
+    pub(super) fn show(&mut self, item: &Item) {
+        let Some(ItemTodo { sprint_id, work }) = &item.todo else { return };
+        let open = self.sprint(sprint_id).filter(|sprint| !sprint.status.is_terminal());
+        let Some(todos) = open.map(|sprint| &sprint.work.todos) else { return };
+        let at = todos.iter().position(|todo| todo.work.todo_id == work.todo_id);
+        let todo = Todo::of(item, work, todos);
+        if at.is_some_and(|at| todos[at] == todo) {
+            return;
+        }
+        let Some(sprint) = self.edit_sprint(sprint_id) else { return };
+        match at {
+            Some(at) => sprint.work.todos[at] = todo,
+            None => sprint.work.todos.push(todo),
+        }
     }
 
     /// A new sprint.
@@ -538,7 +571,7 @@ impl Turn<'_> {
     }
 
     /// The active backlog item as it is now.
-    pub(super) fn item(&self, id: &BacklogId) -> Option<&BacklogItem> {
+    pub(super) fn item(&self, id: &ItemId) -> Option<&Item> {
         match self.planning.items.get(id) {
             Some(item) => item.status.is_active().then_some(&**item),
             None => self.before().backlog.get(id).map(Arc::as_ref),
@@ -546,7 +579,7 @@ impl Turn<'_> {
     }
 
     /// The active backlog items as they are now.
-    pub(super) fn items(&self) -> BTreeMap<&BacklogId, &BacklogItem> {
+    pub(super) fn items(&self) -> BTreeMap<&ItemId, &Item> {
         let before = self.before().backlog.iter();
         let mut items: BTreeMap<_, _> = before.map(|(id, item)| (id, &**item)).collect();
         for (id, item) in &self.planning.items {
@@ -560,7 +593,7 @@ impl Turn<'_> {
     }
 
     /// The fingerprints of items that left the backlog, as they are now.
-    pub(super) fn settled_items(&self) -> BTreeMap<&BacklogId, &str> {
+    pub(super) fn settled_items(&self) -> BTreeMap<&ItemId, &str> {
         let before = &self.before().settled_items;
         let mut settled: BTreeMap<_, _> =
             before.iter().map(|(id, print)| (id, print.as_str())).collect();
@@ -585,17 +618,18 @@ impl Turn<'_> {
     }
 
     /// The items that this turn has changed so far.
-    pub(super) fn changed_items(&self) -> impl Iterator<Item = &BacklogItem> {
+    pub(super) fn changed_items(&self) -> impl Iterator<Item = &Item> {
         self.planning.items.values().map(Arc::as_ref)
     }
 
     /// The item is now this.
-    pub(super) fn put_item(&mut self, item: BacklogItem) {
+    pub(super) fn put_item(&mut self, item: Item) {
+        self.show(&item);
         self.planning.items.insert(item.backlog_id.clone(), Arc::new(item));
     }
 
     /// Changes an active item, if there is one.
-    pub(super) fn edit_item(&mut self, id: &BacklogId, change: impl FnOnce(&mut BacklogItem)) {
+    pub(super) fn edit_item(&mut self, id: &ItemId, change: impl FnOnce(&mut Item)) {
         if let Some(mut item) = self.item(id).cloned() {
             change(&mut item);
             item.updated_at = self.now;

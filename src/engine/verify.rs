@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::{say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::{Criterion, Judge};
-use crate::domain::ids::{BacklogId, ChannelId, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId};
 use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
 use crate::domain::request::EventKind;
 use crate::domain::state::State;
@@ -185,7 +185,7 @@ fn item_of(
     verification: &Verification,
     criterion: &ManualCriterion,
     words: &str,
-) -> Result<Option<BacklogId>, String> {
+) -> Result<Option<ItemId>, String> {
     let (title, found) = (&verification.title, named(verification, criterion));
     let again = Criterion { text: criterion.text.clone(), judge: Judge::Person };
     let payload = json!([{

@@ -1,7 +1,7 @@
 //! Commit messages (`spec/teams.md` 11.4). Pure.
 
 use crate::domain::evidence::ChangedPath;
-use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 
 /// What is known about the work when it is committed. Texts may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct MessageParts {
     /// The todo that the sprint made of it.
     pub todo: Option<TodoId>,
     /// The backlog item that it comes from.
-    pub backlog: Option<BacklogId>,
+    pub backlog: Option<ItemId>,
     /// The request; also written as a trailer, so that a commit leads back to its room.
     pub request: Option<RequestId>,
     /// What changes for a user of the project, in a few words.
@@ -53,7 +53,7 @@ pub fn subject(parts: &MessageParts, paths: &[ChangedPath]) -> String {
         line.push_str(&format!("[{sprint}] "));
     }
     let todo = parts.todo.as_ref().map(TodoId::as_str);
-    let backlog = parts.backlog.as_ref().map(BacklogId::as_str);
+    let backlog = parts.backlog.as_ref().map(ItemId::as_str);
     let request = parts.request.as_ref().map(RequestId::as_str);
     line.push_str(todo.or(backlog).or(request).unwrap_or("task"));
     line.push(' ');
@@ -190,7 +190,7 @@ mod tests {
             "[260324-Sprint-09:00] todo-164900-abc123 orchestration.py: record commit paths"
         );
         let g02 = MessageParts {
-            backlog: Some(BacklogId::parse("backlog-1").unwrap()),
+            backlog: Some(ItemId::parse("backlog-1").unwrap()),
             functional_title: "README 문서를 정리한다".into(),
             summary: "say how to install".into(),
             ..MessageParts::default()

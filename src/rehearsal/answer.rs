@@ -11,9 +11,9 @@ use super::tasks::{self, Job};
 use super::{chat, duties};
 use crate::agents::prompt::Task;
 use crate::agents::rehearsal::Brief;
-use crate::domain::backlog::BacklogItem;
 use crate::domain::criterion::Criterion;
 use crate::domain::evidence::CheckVerdict;
+use crate::domain::item::Item;
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::role::Role;
 use crate::platform::files;
@@ -123,7 +123,7 @@ const VERDICT: StepName = StepName::of("qa_validation");
 const CLOSEOUT: StepName = StepName::of("closeout");
 
 /// What an item asks for, and what people added since.
-fn item_words(task: &Task, item: &BacklogItem) -> String {
+fn item_words(task: &Task, item: &Item) -> String {
     let mut words = format!("{}\n{}\n{}", item.scope, item.title, item.summary);
     for said in &task.followups {
         words.push('\n');

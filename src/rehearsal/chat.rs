@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::draft::{Answer, Draft, needs_real_agent, say, words};
-use super::tasks::{self, Item, Job};
+use super::tasks::{self, Job, TaskItem};
 use crate::agents::prompt::Task;
 use crate::domain::intent::Intent;
 use crate::domain::role::Role;
@@ -114,7 +114,7 @@ fn introduction(task: &Task, root: &Path) -> String {
 
 fn open_tasks(task: &Task, root: &Path) -> String {
     let items = tasks::list(root);
-    let open: Vec<&Item> = items.iter().filter(|item| !item.is_done(root)).collect();
+    let open: Vec<&TaskItem> = items.iter().filter(|item| !item.is_done(root)).collect();
     if items.is_empty() {
         return say(task, "The project has no task list.", "프로젝트에 작업 목록이 없습니다.");
     }

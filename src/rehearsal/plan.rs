@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::draft::{Answer, Draft, say, write_plan};
-use super::tasks::{self, Item};
+use super::tasks::{self, TaskItem};
 use crate::agents::prompt::{SprintBrief, Task};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::sprint::PlanningStep;
 
 /// Does a step of planning.
@@ -36,7 +36,7 @@ pub(super) fn kickoff_words(sprint: &SprintBrief) -> String {
 
 /// The open tasks that the sprint is about: those that its kickoff names, with what has to come before
 /// them; all where it names none.
-fn chosen(sprint: &SprintBrief, root: &Path) -> Vec<Item> {
+fn chosen(sprint: &SprintBrief, root: &Path) -> Vec<TaskItem> {
     let items = tasks::list(root);
     let named = tasks::named(&kickoff_words(sprint), &items);
     let mut wanted: BTreeSet<u32> = if named.is_empty() {
@@ -62,12 +62,12 @@ fn chosen(sprint: &SprintBrief, root: &Path) -> Vec<Item> {
 
 /// Items that wait in the backlog: what a sprint without a kickoff is made of, and one whose milestone is the title of a
 /// plan that a person brought.
-fn waiting<'t>(task: &'t Task, sprint: &SprintBrief) -> Vec<&'t BacklogItem> {
+fn waiting<'t>(task: &'t Task, sprint: &SprintBrief) -> Vec<&'t Item> {
     let asked = sprint.requested_milestone.trim();
-    let is_meant = |item: &&BacklogItem| {
+    let is_meant = |item: &&Item| {
         asked.is_empty() || (item.plan.is_some() && item.milestone_title.trim() == asked)
     };
-    let pending = task.work.backlog.iter().filter(|item| item.status == BacklogStatus::Pending);
+    let pending = task.work.backlog.iter().filter(|item| item.status == ItemStatus::Pending);
     pending.filter(is_meant).collect()
 }
 
@@ -175,7 +175,7 @@ fn write_documents(
 }
 
 /// An item as it stands, to be sent back with changes.
-pub(super) fn same(item: &BacklogItem) -> Value {
+pub(super) fn same(item: &Item) -> Value {
     json!({
         "backlog_id": item.backlog_id,
         "title": item.title,
@@ -200,10 +200,10 @@ fn define(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
     let is_from_backlog = from_backlog(task, sprint);
     let listed: BTreeSet<String> = tasks::list(root).into_iter().map(|one| one.title).collect();
     // What was planned for it before it began is kept.
-    let is_there = |item: &&BacklogItem| {
+    let is_there = |item: &&Item| {
         item.status.is_active() && task.work.is_of_the_sprint(item) && !listed.contains(&item.title)
     };
-    let there: Vec<&BacklogItem> = match is_from_backlog {
+    let there: Vec<&Item> = match is_from_backlog {
         true => waiting(task, sprint),
         false => task.work.backlog.iter().filter(is_there).collect(),
     };
@@ -280,13 +280,13 @@ fn define(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
 }
 
 /// The open items of the sprint, each after what it depends on.
-fn in_order<'t>(task: &'t Task, root: &Path) -> Vec<&'t BacklogItem> {
+fn in_order<'t>(task: &'t Task, root: &Path) -> Vec<&'t Item> {
     let list = tasks::list(root);
-    let number = |item: &BacklogItem| {
+    let number = |item: &Item| {
         let found = list.iter().find(|one| one.title == item.title);
         found.map_or(u32::MAX, |one| one.number)
     };
-    let mut left: Vec<&BacklogItem> = task
+    let mut left: Vec<&Item> = task
         .work
         .backlog
         .iter()
@@ -296,11 +296,10 @@ fn in_order<'t>(task: &'t Task, root: &Path) -> Vec<&'t BacklogItem> {
         let rank = if item.priority_rank == 0 { u32::MAX } else { item.priority_rank };
         (rank, number(item), item.created_at)
     });
-    let mut ordered: Vec<&'t BacklogItem> = Vec::new();
+    let mut ordered: Vec<&'t Item> = Vec::new();
     while !left.is_empty() {
-        let waits = |item: &&BacklogItem| {
-            left.iter().any(|other| item.depends_on.contains(&other.backlog_id))
-        };
+        let waits =
+            |item: &&Item| left.iter().any(|other| item.depends_on.contains(&other.backlog_id));
         // In a circle nobody is first: the order of the list decides, and the runtime refuses it.
         let next = left.iter().position(|item| !waits(item)).unwrap_or_default();
         ordered.push(left.remove(next));
@@ -334,7 +333,7 @@ fn rank(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
 fn choose(task: &Task, sprint: &SprintBrief, root: &Path) -> Answer {
     let chosen: Vec<Value> = in_order(task, root)
         .iter()
-        .filter(|item| item.status != BacklogStatus::Blocked)
+        .filter(|item| item.status != ItemStatus::Blocked)
         .map(|item| {
             let mut sent = same(item);
             sent["planned_in_sprint_id"] = json!(sprint.sprint_id);

@@ -14,7 +14,7 @@ use crate::platform::files;
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct TaskItem {
     pub(super) number: u32,
     pub(super) title: String,
     pub(super) edits: Vec<Edit>,
@@ -22,7 +22,7 @@ pub(super) struct Item {
     pub(super) after: Vec<u32>,
 }
 
-impl Item {
+impl TaskItem {
     pub(super) fn is_done(&self, root: &Path) -> bool {
         self.edits.iter().all(|edit| edit.is_done(root))
     }
@@ -32,7 +32,7 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Job {
     /// A task of the list.
-    Task(Item),
+    Task(TaskItem),
     /// Edits that the message spells out.
     Literal(Vec<Edit>),
     /// The list has nothing left, or not the task that was named.
@@ -109,7 +109,7 @@ fn after(body: &str) -> Vec<u32> {
 
 /// The tasks that a text names, by number (`tasks 1, 2 and 4`, `tasks 1 to 3`, `3번 작업`) or by title, in
 /// the order of the list.
-pub(super) fn named<'i>(text: &str, items: &'i [Item]) -> Vec<&'i Item> {
+pub(super) fn named<'i>(text: &str, items: &'i [TaskItem]) -> Vec<&'i TaskItem> {
     let mut wanted = std::collections::BTreeSet::new();
     for found in NAMED.iter().flat_map(|form| form.captures_iter(text)) {
         let list = &found[1];
@@ -124,18 +124,19 @@ pub(super) fn named<'i>(text: &str, items: &'i [Item]) -> Vec<&'i Item> {
         }
     }
     let lower = text.to_lowercase();
-    let is_named =
-        |item: &&Item| wanted.contains(&item.number) || lower.contains(&item.title.to_lowercase());
+    let is_named = |item: &&TaskItem| {
+        wanted.contains(&item.number) || lower.contains(&item.title.to_lowercase())
+    };
     items.iter().filter(is_named).collect()
 }
 
 /// Reads the task list of a project; empty where there is none.
-pub(super) fn list(root: &Path) -> Vec<Item> {
+pub(super) fn list(root: &Path) -> Vec<TaskItem> {
     let text = files::read_text(&root.join("TASKS.md")).unwrap_or_default();
     parse(&text)
 }
 
-fn parse(text: &str) -> Vec<Item> {
+fn parse(text: &str) -> Vec<TaskItem> {
     let mut sections: Vec<(u32, String, String)> = Vec::new();
     for part in edits::parts(text) {
         match part {
@@ -158,7 +159,7 @@ fn parse(text: &str) -> Vec<Item> {
     }
     sections
         .into_iter()
-        .map(|(number, title, body)| Item {
+        .map(|(number, title, body)| TaskItem {
             number,
             title,
             edits: edits::read(&body),

@@ -4,9 +4,9 @@
 use super::control::{self, CallSubject, Reply};
 use super::team::Team;
 use crate::domain::actor::Actor;
-use crate::domain::backlog::BacklogSource;
 use crate::domain::ids::CallId;
 use crate::domain::incoming::Command;
+use crate::domain::item::ItemSource;
 use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
@@ -60,7 +60,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
     };
     let name = match command {
         Command::BacklogMerge { payload, source: _ } if role == Role::Planner => {
-            return Ok(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+            return Ok(Command::BacklogMerge { payload, source: ItemSource::Planner });
         }
         Command::BacklogMerge { .. } => {
             let why = format!("only the planner keeps the backlog; {role} can propose items");
@@ -98,16 +98,16 @@ mod tests {
 
     use super::*;
 
-    fn merge(source: BacklogSource) -> Command {
+    fn merge(source: ItemSource) -> Command {
         Command::BacklogMerge { payload: json!([]), source }
     }
 
     #[test]
     fn only_the_planner_changes_the_backlog_and_only_as_itself() {
         for role in Role::ALL {
-            let allowed = tool(role, merge(BacklogSource::User).into());
+            let allowed = tool(role, merge(ItemSource::User).into());
             if role == Role::Planner {
-                assert_eq!(allowed, Ok(merge(BacklogSource::Planner)));
+                assert_eq!(allowed, Ok(merge(ItemSource::Planner)));
             } else {
                 let refused = allowed.unwrap_err().why;
                 assert!(refused.contains(role.as_str()), "{refused}");

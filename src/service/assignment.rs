@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::agents::{SprintBrief, TaskDocument, Work};
-use crate::domain::backlog::BacklogItem;
 use crate::domain::criterion::Criterion;
+use crate::domain::item::Item;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, Sprint};
@@ -36,7 +36,7 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
         planning_step: request.planning_step(),
         reopens: reopens(request),
         sprint: sprint.map(brief),
-        item: item.map(|item| BacklogItem::clone(item)),
+        item: item.map(|item| Item::clone(item)),
         web,
         ..Work::default()
     };
@@ -59,13 +59,15 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
         | None => {}
     }
     if duty.is_some_and(wants_backlog) {
-        let mut items: Vec<&BacklogItem> = state.backlog.values().map(Arc::as_ref).collect();
+        let mut items: Vec<&Item> = state.backlog.values().map(Arc::as_ref).collect();
         items.sort_by_key(|item| {
             let rank = if item.priority_rank == 0 { u32::MAX } else { item.priority_rank };
             (!work.is_of_the_sprint(item), rank, item.created_at, item.backlog_id.clone())
         });
         work.backlog_left_out = items.len().saturating_sub(ITEMS);
-        work.backlog = items.into_iter().take(ITEMS).cloned().collect();
+        // What came of an item's todo is told with the sprint.
+        let told = |item: &Item| Item { todo: None, ..item.clone() };
+        work.backlog = items.into_iter().take(ITEMS).map(told).collect();
     }
     work
 }
@@ -223,9 +225,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::backlog::{BacklogKind, BacklogStatus};
     use crate::domain::change::Change;
-    use crate::domain::ids::{BacklogId, SprintId};
+    use crate::domain::ids::{ItemId, SprintId};
+    use crate::domain::item::{ItemKind, ItemStatus};
     use crate::domain::language::Language;
     use crate::domain::sprint::{Kickoff, PlanningStep, Trigger};
     use crate::domain::time::Timestamp;
@@ -255,8 +257,8 @@ mod tests {
         state.apply(&Change::save(sprint()));
         for (id, milestone, rank) in [("backlog-a", "", 1), ("backlog-b", "Greet everybody", 0)] {
             let at = Timestamp::from_millis(0);
-            let id = BacklogId::parse(id).unwrap();
-            let mut item = BacklogItem::new(id, "x", "y", BacklogKind::Chore, at);
+            let id = ItemId::parse(id).unwrap();
+            let mut item = Item::new(id, "x", "y", ItemKind::Chore, at);
             item.milestone_title = milestone.to_owned();
             item.priority_rank = rank;
             state.apply(&Change::save(item));
@@ -289,12 +291,12 @@ mod tests {
             state.apply(&Change::save(sprint()));
             for number in 0..items {
                 let at = Timestamp::from_millis(0);
-                let id = BacklogId::parse(&format!("backlog-{number:06}")).unwrap();
-                let item = BacklogItem::new(id, "Louder", "say it louder", BacklogKind::Chore, at);
+                let id = ItemId::parse(&format!("backlog-{number:06}")).unwrap();
+                let item = Item::new(id, "Louder", "say it louder", ItemKind::Chore, at);
                 state.apply(&Change::save(item.clone()));
-                let status = BacklogStatus::Done;
-                let id = BacklogId::parse(&format!("backlog-done-{number:06}")).unwrap();
-                let done = BacklogItem { backlog_id: id, status, ..item };
+                let status = ItemStatus::Done;
+                let id = ItemId::parse(&format!("backlog-done-{number:06}")).unwrap();
+                let done = Item { backlog_id: id, status, ..item };
                 state.apply(&Change::save(done));
             }
             let task = Task {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::team::Team;
 use crate::agents::EarlierWork;
-use crate::domain::backlog::BacklogItem;
-use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::ids::{ItemId, RequestId};
+use crate::domain::item::Item;
 use crate::domain::record::{item_path, sprint_path};
 use crate::domain::request::{EventKind, Request, RequestEvent, RequestStatus};
 use crate::domain::result::Proposals;
@@ -28,23 +28,24 @@ const ATTEMPTS: usize = 2;
 /// The work that a todo's request builds on; nothing for any other request.
 pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
     let Some(own) = &request.todo_id else { return Vec::new() };
-    let (todos, items): (Vec<Todo>, Vec<BacklogId>) = team.hub.read(|state| {
+    let (todos, items): (Vec<Todo>, Vec<ItemId>) = team.hub.read(|state| {
         let sprint = request.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
         let item = request.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
         let todos = sprint.map(|sprint| sprint.work.todos.clone()).unwrap_or_default();
         (todos, item.map(|item| item.depends_on.clone()).unwrap_or_default())
     });
-    let on = todos.iter().find(|todo| todo.todo_id == *own).map(|todo| todo.depends_on.as_slice());
+    let on =
+        todos.iter().find(|todo| todo.work.todo_id == *own).map(|todo| todo.depends_on.as_slice());
     let on = on.unwrap_or_default().iter();
-    let before = on.filter_map(|id| todos.iter().find(|todo| todo.todo_id == *id));
+    let before = on.filter_map(|id| todos.iter().find(|todo| todo.work.todo_id == *id));
     let delivered = before.filter_map(|todo| {
-        let (old, events) = read(team, todo.request_id.as_ref()?)?;
+        let (old, events) = read(team, todo.work.request_id.as_ref()?)?;
         Some(EarlierWork { title: todo.title.clone(), ..work(&old, &events) })
     });
-    let is_here = |id: &&BacklogId| todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id));
+    let is_here = |id: &&ItemId| todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id));
     let earlier = items.iter().filter(|id| !is_here(id)).filter_map(|id| {
         let todo = delivered_before(team, id)?;
-        let (old, events) = read(team, todo.request_id.as_ref()?)?;
+        let (old, events) = read(team, todo.work.request_id.as_ref()?)?;
         Some(EarlierWork { title: todo.title, ..work(&old, &events) })
     });
     let mut all: Vec<EarlierWork> = earlier.chain(delivered).take(DEPENDENCIES).collect();
@@ -62,12 +63,13 @@ pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
 }
 
 /// The todo of another sprint that delivered an item.
-fn delivered_before(team: &Team, id: &BacklogId) -> Option<Todo> {
-    let found = store::read_settled::<BacklogItem>(team.root(), &item_path(id)).and_then(|item| {
+fn delivered_before(team: &Team, id: &ItemId) -> Option<Todo> {
+    let found = store::read_settled::<Item>(team.root(), &item_path(id)).and_then(|item| {
         let sprint = item.and_then(|item| item.completed_in_sprint_id);
         sprint.map_or(Ok(None), |id| store::read_settled::<Sprint>(team.root(), &sprint_path(&id)))
     });
-    let delivers = |todo: &Todo| todo.backlog_id.as_ref() == Some(id) && todo.status.is_success();
+    let delivers =
+        |todo: &Todo| todo.backlog_id.as_ref() == Some(id) && todo.work.status.is_success();
     match found {
         Ok(sprint) => sprint?.work.todos.into_iter().rev().find(delivers),
         Err(error) => {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::effect_error::EffectError;
 use super::team::Team;
-use crate::domain::backlog::BacklogItem;
-use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::item::Item;
 use crate::domain::plan_review::PlanReview;
 use crate::domain::request::Request;
 use crate::domain::request_plan::PlanVersion;
@@ -29,7 +29,7 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// What was written last, so that only what changed is made anew.
 #[derive(Default)]
 struct Written {
-    backlog: Option<BTreeMap<BacklogId, Arc<BacklogItem>>>,
+    backlog: Option<BTreeMap<ItemId, Arc<Item>>>,
     current: Option<Option<Arc<Sprint>>>,
     sprints: BTreeMap<SprintId, Arc<Sprint>>,
     reports: BTreeMap<RequestId, RequestReports>,
@@ -44,7 +44,7 @@ struct RequestReports {
 
 /// What there is to write about.
 struct Subject {
-    backlog: BTreeMap<BacklogId, Arc<BacklogItem>>,
+    backlog: BTreeMap<ItemId, Arc<Item>>,
     active: Option<SprintId>,
     sprints: BTreeMap<SprintId, Arc<Sprint>>,
     stamps: BTreeMap<RequestId, Option<Timestamp>>,
@@ -90,7 +90,7 @@ fn subject(state: &State) -> Subject {
 }
 
 fn requests_of(sprint: &Sprint) -> impl Iterator<Item = &RequestId> {
-    sprint.work.todos.iter().filter_map(|todo| todo.request_id.as_ref())
+    sprint.work.todos.iter().filter_map(|todo| todo.work.request_id.as_ref())
 }
 
 async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectError> {

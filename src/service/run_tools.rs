@@ -15,10 +15,10 @@ use super::team::Team;
 use super::tool::Tool;
 use crate::agents::prompt;
 use crate::assets;
-use crate::domain::backlog::BacklogSource;
 use crate::domain::event::Event;
 use crate::domain::ids::CallId;
 use crate::domain::incoming::Command;
+use crate::domain::item::ItemSource;
 use crate::domain::refusal::Refusal;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
@@ -129,7 +129,7 @@ impl AtWork<'_> {
             Tool::SubmitResult => return self.submit(arguments),
             Tool::Backlog => {
                 let payload = arguments.get("items").cloned().unwrap_or(arguments);
-                let source = BacklogSource::Planner;
+                let source = ItemSource::Planner;
                 let merge = CallSubject::Command(Command::BacklogMerge { payload, source });
                 agent_command::command(self.team, self.run, self.call, merge).await?
             }
@@ -261,7 +261,7 @@ impl AtWork<'_> {
             let sprint = request.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
             let todos = sprint.into_iter().flat_map(|sprint| &sprint.work.todos);
             let todo =
-                todos.into_iter().find(|todo| Some(&todo.todo_id) == request.todo_id.as_ref());
+                todos.into_iter().find(|todo| Some(&todo.work.todo_id) == request.todo_id.as_ref());
             Some(status(request, self.run, todo.map(|todo| todo.title.as_str())))
         });
         match shown {

@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::layout;
 use super::views::Views;
 use crate::domain::change::ChannelMark;
-use crate::domain::ids::{BacklogId, ChannelId, RequestId, SprintId};
+use crate::domain::ids::{ChannelId, ItemId, RequestId, SprintId};
 use crate::domain::record::{RUNTIME, RecordKind, inside, pretty};
 use crate::platform::disk::{Disk, replace_synced};
 
@@ -35,7 +35,7 @@ pub(super) struct Index {
     pub(super) channels: Vec<ChannelMark>,
     pub(super) rooms: Vec<(ChannelId, RequestId)>,
     #[serde(default)]
-    pub(super) settled_items: Vec<(BacklogId, String)>,
+    pub(super) settled_items: Vec<(ItemId, String)>,
     #[serde(default)]
     pub(super) sprint_ids: Vec<SprintId>,
 }

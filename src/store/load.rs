@@ -10,6 +10,7 @@ use super::images::ReadRecords;
 use super::index::Index;
 use super::layout::{self, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
+use super::migrate;
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
@@ -108,6 +109,7 @@ pub(super) fn load_state(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, Sto
     let mut state = loaded.views.state;
     let changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes);
     changes.for_each(|change| state.apply(change));
+    migrate::give_items_their_todos(loaded.version, &mut state);
     Ok(state)
 }
 
@@ -115,6 +117,7 @@ pub(super) fn load_state(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, Sto
 pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace, StoreError> {
     let (mut loaded, tail) = begin(disk, root)?;
     loaded.replay(&**disk, root, tail)?;
+    migrate::give_items_their_todos(loaded.version, &mut loaded.views.state);
     Ok(loaded)
 }
 

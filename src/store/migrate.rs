@@ -4,13 +4,18 @@
 //! [`crate::domain::record`]). The first opening by this build copies what it will write over, writes every
 //! open record anew and makes a checkpoint; until that is durable, the next opening begins again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
+use std::sync::Arc;
 
-use super::entry::VERSION;
+use super::entry::{Entry, VERSION};
 use super::error::StoreError;
 use super::loaded::LoadedWorkspace;
-use crate::domain::record::{RUNTIME, inside};
+use crate::domain::change::Change;
+use crate::domain::item::ItemTodo;
+use crate::domain::record::{RUNTIME, RecordKind, inside};
+use crate::domain::sprint::Todo;
+use crate::domain::state::State;
 use crate::platform::backup;
 use crate::platform::disk::{Disk, replace_synced};
 
@@ -34,15 +39,48 @@ pub(super) fn migrate(
     };
     // The journal has those that it speaks of; nothing else has the others, so each is whole at any instant.
     let replayed: BTreeSet<String> = loaded.views.records().into_iter().collect();
+    let mut changes = Vec::new();
     for record in loaded.views.state.records() {
         let path = inside(&record.path());
         if !replayed.contains(&path) {
             let bytes = record.bytes()?;
             replace_synced(disk, &root.join(&path), &bytes)?;
             loaded.views.digests.insert(path, crc32fast::hash(&bytes));
+        } else if matches!(record.kind(), RecordKind::Sprint | RecordKind::Backlog) {
+            // As it is with the todos of items, which the journal does not have.
+            changes.push(Change::Save(record));
         }
     }
+    loaded.views.apply(loaded.seq, &Entry { base: BTreeMap::new(), changes })?;
     Ok(Some(name))
+}
+
+/// Before this version the record of a sprint held its todos, and an item's nothing of its own.
+const TODOS_OF_ITEMS: u32 = 4;
+
+/// Items of a workspace of `version` get the todos that they are in the sprint under way.
+pub(super) fn give_items_their_todos(version: u32, state: &mut State) {
+    if version >= TODOS_OF_ITEMS {
+        return;
+    }
+    let active = state.scheduler.active_sprint_id.clone();
+    let sprint = active.and_then(|id| state.sprints.get_mut(&id)).map(Arc::make_mut);
+    let Some(sprint) = sprint else { return };
+    let todos = sprint.work.todos.clone();
+    for todo in &todos {
+        let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get_mut(id));
+        let Some(item) = item else { continue };
+        let (sprint_id, work) = (sprint.sprint_id.clone(), todo.work.clone());
+        Arc::make_mut(item).todo = Some(ItemTodo { sprint_id, work });
+    }
+    for shown in &mut sprint.work.todos {
+        let item = shown.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
+        if let Some((item, todo)) = item.and_then(|item| Some((item, item.todo.as_ref()?)))
+            && todo.work.todo_id == shown.work.todo_id
+        {
+            *shown = Todo::of(item, &todo.work, &todos);
+        }
+    }
 }
 
 /// Whether a path of the folder of the runtime is of the store's: what agents and prompts left there, and

@@ -8,10 +8,10 @@ use super::history::{self, is_written_since};
 use super::index::Index;
 use super::layout;
 use super::load::{self, Tail};
-use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
+use crate::domain::item::Item;
 use crate::domain::operation::Operation;
 use crate::domain::record::{self, AnyRecord, RUNTIME, Record};
 use crate::domain::request::{Request, RequestEvent};
@@ -245,7 +245,7 @@ pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
 
 /// Every backlog item, also those that are done, dropped or carried on, in the order of their ids.
 /// Records that do not parse are left out. This reads all of them: it is for people who ask.
-pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
+pub fn backlog_items(root: &Path) -> Result<Vec<Item>, StoreError> {
     steadily(&RealDisk, root, || {
         let folder = root.join(format!("{RUNTIME}/backlog"));
         let mut found = std::collections::BTreeMap::new();
@@ -254,7 +254,7 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
                 continue;
             }
             let bytes = present(&folder.join(name))?;
-            let item = bytes.and_then(|bytes| record::<BacklogItem>(&bytes));
+            let item = bytes.and_then(|bytes| record::<Item>(&bytes));
             found.extend(item.map(|item| (item.backlog_id.clone(), item)));
         }
         for (_, entry) in tail(root)?.entries {

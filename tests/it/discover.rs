@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use teams::domain::finding::Signal;
-use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::ids::{ItemId, RequestId};
 use teams::domain::modes::DiscoveryScope;
 use teams::domain::request::{Request, RequestOutcome, RequestStatus, RequestWork};
 use teams::domain::result::{ResultStatus, RoleResult};
@@ -115,7 +115,7 @@ async fn what_is_new_since_is_found_and_what_others_look_after_is_not() {
     let late = failed("20260324-00000002", now());
     place.record(&late);
     let mut planned = failed("20260324-00000003", now());
-    planned.backlog_id = Some(BacklogId::parse("backlog-1").unwrap());
+    planned.backlog_id = Some(ItemId::parse("backlog-1").unwrap());
     place.record(&planned);
     let mut own = failed("20260324-00000004", now());
     own.params.kind = Some("sprint_internal".to_owned());

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use teams::domain::backlog::BacklogStatus;
 use teams::domain::criterion::Criterion;
-use teams::domain::ids::{BacklogId, RequestId, SprintId};
+use teams::domain::ids::{ItemId, RequestId, SprintId};
+use teams::domain::item::ItemStatus;
 use teams::domain::request::RequestStatus;
 use teams::domain::sprint::{
     CloseoutStatus, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
@@ -143,16 +143,21 @@ fn todos(state: &State) -> Vec<(&str, TodoStatus)> {
         .work
         .todos
         .iter()
-        .map(|it| (it.todo_id.as_str(), it.status))
+        .map(|it| (it.work.todo_id.as_str(), it.work.status))
         .collect()
 }
 
 fn todo<'a>(state: &'a State, id: &str) -> &'a Todo {
-    state.sprints[&sprint_id(S)].work.todos.iter().find(|todo| todo.todo_id.as_str() == id).unwrap()
+    state.sprints[&sprint_id(S)]
+        .work
+        .todos
+        .iter()
+        .find(|todo| todo.work.todo_id.as_str() == id)
+        .unwrap()
 }
 
-fn status(state: &State, item: &str) -> Option<BacklogStatus> {
-    state.backlog.get(&BacklogId::parse(item).unwrap()).map(|item| item.status)
+fn status(state: &State, item: &str) -> Option<ItemStatus> {
+    state.backlog.get(&ItemId::parse(item).unwrap()).map(|item| item.status)
 }
 
 fn one_todo(fields: Value) -> Value {
@@ -196,7 +201,7 @@ fn a_running_sprint_is_taken_over_with_everything_that_belongs_to_it() {
         "13.A #1: the planner's own report is no end of the todo"
     );
     let items: Vec<_> = state.backlog.values().map(|it| (it.priority_rank, it.status)).collect();
-    let (selected, pending) = (BacklogStatus::Selected, BacklogStatus::Pending);
+    let (selected, pending) = (ItemStatus::Selected, ItemStatus::Pending);
     assert_eq!(items, [(1, selected), (2, selected), (3, pending)], "ranks as texts");
     assert_eq!(state.settled_items.len(), 1);
     assert!(state.settled_items.values().all(|print| print.len() == 40));
@@ -245,16 +250,16 @@ fn who_holds_the_slot() {
 #[test]
 fn a_todo_stands_where_its_request_stands() {
     for (word, request, wanted, item) in [
-        ("completed", Some("delegated"), TodoStatus::Running, Some(BacklogStatus::Selected)),
-        ("queued", Some("delegated"), TodoStatus::Running, Some(BacklogStatus::Selected)),
+        ("completed", Some("delegated"), TodoStatus::Running, Some(ItemStatus::Selected)),
+        ("queued", Some("delegated"), TodoStatus::Running, Some(ItemStatus::Selected)),
         ("running", Some("completed"), TodoStatus::Completed, None),
         ("running", Some("committed"), TodoStatus::Committed, None),
-        ("running", Some("blocked"), TodoStatus::Blocked, Some(BacklogStatus::Blocked)),
-        ("uncommitted", Some("uncommitted"), TodoStatus::Blocked, Some(BacklogStatus::Blocked)),
-        ("running", Some("nonsense"), TodoStatus::Blocked, Some(BacklogStatus::Blocked)),
-        ("running", None, TodoStatus::Queued, Some(BacklogStatus::Selected)),
-        ("uncommitted", None, TodoStatus::Queued, Some(BacklogStatus::Selected)),
-        ("in progress", None, TodoStatus::Queued, Some(BacklogStatus::Selected)),
+        ("running", Some("blocked"), TodoStatus::Blocked, Some(ItemStatus::Blocked)),
+        ("uncommitted", Some("uncommitted"), TodoStatus::Blocked, Some(ItemStatus::Blocked)),
+        ("running", Some("nonsense"), TodoStatus::Blocked, Some(ItemStatus::Blocked)),
+        ("running", None, TodoStatus::Queued, Some(ItemStatus::Selected)),
+        ("uncommitted", None, TodoStatus::Queued, Some(ItemStatus::Selected)),
+        ("in progress", None, TodoStatus::Queued, Some(ItemStatus::Selected)),
         ("completed", None, TodoStatus::Completed, None),
     ] {
         let older = Older::new();
@@ -284,7 +289,7 @@ fn lost_todos_come_back_from_their_requests() {
     older.request("20260324-00000001", internal.clone());
     let (state, _) = older.taken_over();
     assert_eq!(todos(&state), [("recovered-20260324-00000001", TodoStatus::Running)], "4.5");
-    assert_eq!(status(&state, "b1"), Some(BacklogStatus::Selected));
+    assert_eq!(status(&state, "b1"), Some(ItemStatus::Selected));
 
     let retired = Older::new();
     let again = json!({"todo_id": "t1", "backlog_id": "b1", "status": "queued", "title": "again",
@@ -315,7 +320,7 @@ fn what_two_records_claim_only_one_gets() {
         let (state, _) = older.taken_over();
         let statuses: Vec<_> = todos(&state).iter().map(|(_, status)| *status).collect();
         assert_eq!(statuses, [TodoStatus::Queued, TodoStatus::Cancelled, TodoStatus::Cancelled]);
-        assert_eq!(status(&state, "b1"), Some(BacklogStatus::Selected));
+        assert_eq!(status(&state, "b1"), Some(ItemStatus::Selected));
     }
 }
 
@@ -328,16 +333,16 @@ fn an_item_that_is_done_is_delivered_by_no_todo_beside_the_one_that_works_on_it(
     older.request("r1", json!({"sprint_id": S, "params": {"_teams_kind": "sprint_internal"}}));
     let (state, _) = older.taken_over();
     assert_eq!(todos(&state), [("t1", TodoStatus::Running), ("t2", TodoStatus::Cancelled)]);
-    assert_eq!(status(&state, "b1"), Some(BacklogStatus::Selected));
+    assert_eq!(status(&state, "b1"), Some(ItemStatus::Selected));
 }
 
 #[test]
 fn todos_without_their_items() {
     for (item, wanted, stands) in [
-        (None, TodoStatus::Queued, Some(BacklogStatus::Selected)),
+        (None, TodoStatus::Queued, Some(ItemStatus::Selected)),
         (Some("dropped"), TodoStatus::Cancelled, None),
         (Some("done"), TodoStatus::Completed, None),
-        (Some("blocked"), TodoStatus::Queued, Some(BacklogStatus::Selected)),
+        (Some("blocked"), TodoStatus::Queued, Some(ItemStatus::Selected)),
     ] {
         let older = Older::new();
         older.active(S).sprint(S, one_todo(json!({})));
@@ -417,9 +422,9 @@ fn items_of_no_active_sprint_are_free_again() {
         assert!(item.selected_in_sprint_id.is_none() && item.planned_in_sprint_id.is_none());
         assert!(!item.title.is_empty() && item.fingerprint.len() == 40);
     }
-    let rank = |id: &str| state.backlog[&BacklogId::parse(id).unwrap()].priority_rank;
+    let rank = |id: &str| state.backlog[&ItemId::parse(id).unwrap()].priority_rank;
     assert_eq!((rank("b3"), rank("b4")), (2, 0));
-    let blocked = &state.backlog[&BacklogId::parse("b6").unwrap()];
+    let blocked = &state.backlog[&ItemId::parse("b6").unwrap()];
     assert_eq!(blocked.acceptance_criteria, [Criterion::from("one line")]);
     assert_eq!(blocked.created_at, blocked.updated_at);
     assert_eq!(state.settled_items.len(), 1);
@@ -577,11 +582,12 @@ async fn an_older_sprint_goes_on_to_its_end() {
     consistent(&house.state().unwrap()).unwrap();
     assert!(sprint.ended_at.is_some() && sprint.work.git_baseline.is_some());
     assert!(
-        sprint.work.todos.iter().all(|todo| todo.status.is_terminal()),
+        sprint.work.todos.iter().all(|todo| todo.work.status.is_terminal()),
         "{:#?}",
         sprint.work.todos
     );
-    let committed = sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Committed);
+    let committed =
+        sprint.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed);
     assert!(committed.count() >= 2, "{:#?}", sprint.work.todos);
     assert_eq!(sprint.status, SprintStatus::Completed, "{}", sprint.closing.message);
     let first = RequestId::parse("20260324-0000000a").unwrap();

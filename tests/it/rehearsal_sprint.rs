@@ -11,8 +11,8 @@ use teams::agents::{
     Agent, Driver, Limits, PersonMessage, RunSpec, Sandbox, SprintBrief, Task, TaskDocument, Watch,
     Work, WriteAccess,
 };
-use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
-use teams::domain::ids::{BacklogId, RunId, SprintId};
+use teams::domain::ids::{ItemId, RunId, SprintId};
+use teams::domain::item::{Item, ItemKind, ItemStatus};
 use teams::domain::lifecycle::StepName;
 use teams::domain::result::{ReasonCode, ResultStatus, RoleResult};
 use teams::domain::role::Role;
@@ -135,7 +135,7 @@ fn sprint(milestone: &str) -> SprintBrief {
     }
 }
 
-fn planning(step: PlanningStep, sprint: &SprintBrief, backlog: &[BacklogItem]) -> Work {
+fn planning(step: PlanningStep, sprint: &SprintBrief, backlog: &[Item]) -> Work {
     Work {
         duty: Some(Duty::Planning),
         planning_step: Some(step),
@@ -150,17 +150,17 @@ fn items(result: &RoleResult) -> Vec<Value> {
 }
 
 /// Stores what was proposed, as far as these tests need it.
-fn merge(backlog: &mut Vec<BacklogItem>, proposed: &[Value]) {
+fn merge(backlog: &mut Vec<Item>, proposed: &[Value]) {
     for one in proposed {
         let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
         let stored = backlog.iter().position(|item| item.backlog_id.as_str() == text("backlog_id"));
         let at = stored.unwrap_or_else(|| {
-            let id = BacklogId::parse(&format!("backlog-{}", backlog.len())).unwrap();
+            let id = ItemId::parse(&format!("backlog-{}", backlog.len())).unwrap();
             let at = Timestamp::from_millis(0);
-            backlog.push(BacklogItem::new(id, "", "", BacklogKind::Feature, at));
+            backlog.push(Item::new(id, "", "", ItemKind::Feature, at));
             backlog.len() - 1
         });
-        let before: Vec<BacklogId> = one["depends_on"]
+        let before: Vec<ItemId> = one["depends_on"]
             .as_array()
             .into_iter()
             .flatten()
@@ -187,7 +187,7 @@ fn merge(backlog: &mut Vec<BacklogItem>, proposed: &[Value]) {
 }
 
 /// The five steps; the items that they leave.
-async fn plan(place: &mut Place, sprint: &SprintBrief) -> Vec<BacklogItem> {
+async fn plan(place: &mut Place, sprint: &SprintBrief) -> Vec<Item> {
     let mut backlog = Vec::new();
     for step in PlanningStep::ALL {
         let result = place.duty(Role::Planner, planning(step, sprint, &backlog)).await;
@@ -266,8 +266,8 @@ async fn every_item_meets_what_the_steps_ask_for() {
 async fn a_sprint_that_the_team_began_takes_what_waits_in_the_backlog() {
     let mut place = Place::new();
     let at = Timestamp::from_millis(0);
-    let id = BacklogId::parse("backlog-w").unwrap();
-    let waiting = BacklogItem::new(id, "Say how it is used", "do task 3", BacklogKind::Bug, at);
+    let id = ItemId::parse("backlog-w").unwrap();
+    let waiting = Item::new(id, "Say how it is used", "do task 3", ItemKind::Bug, at);
     let define = planning(PlanningStep::BacklogDefinition, &sprint(""), &[waiting]);
     let found = items(&place.duty(Role::Planner, define).await);
     assert_eq!(found.len(), 1);
@@ -305,20 +305,20 @@ async fn findings_become_candidates_and_candidates_items() {
     assert_eq!(candidates.len(), 1);
     assert_eq!(candidates[0]["origin"]["trace"], "git:abc");
     assert_eq!(candidates[0]["origin"]["signal"], "git_dirty");
-    let review = |backlog: Vec<BacklogItem>| Work {
+    let review = |backlog: Vec<Item>| Work {
         duty: Some(Duty::SourcerReview),
         candidates: candidates.clone(),
         backlog,
         ..Work::default()
     };
     assert_eq!(items(&place.duty(Role::Planner, review(Vec::new())).await), candidates);
-    let id = BacklogId::parse("backlog-k").unwrap();
+    let id = ItemId::parse("backlog-k").unwrap();
     let at = Timestamp::from_millis(0);
-    let known = BacklogItem::new(id, "Uncommitted changes", "", BacklogKind::Chore, at);
+    let known = Item::new(id, "Uncommitted changes", "", ItemKind::Chore, at);
     assert!(items(&place.duty(Role::Planner, review(vec![known.clone()])).await).is_empty());
 
     let mut blocked = known;
-    blocked.status = BacklogStatus::Blocked;
+    blocked.status = ItemStatus::Blocked;
     let mut answered = blocked.clone();
     answered.answers = vec!["here it is".to_owned()];
     let work = Work {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::change::Change;
-use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::ids::{ItemId, RequestId};
+use teams::domain::item::{Item, ItemKind, ItemStatus};
 use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::role::Role;
@@ -30,10 +30,9 @@ fn finished(root: &Path, many: usize) {
             body: "greet louder ".repeat(40),
             ..Request::default()
         };
-        let item = BacklogId::parse(&format!("backlog-20260324-{number:08x}")).unwrap();
-        let mut item =
-            BacklogItem::new(item, "Louder", &"louder ".repeat(40), BacklogKind::Bug, at);
-        item.status = BacklogStatus::Done;
+        let item = ItemId::parse(&format!("backlog-20260324-{number:08x}")).unwrap();
+        let mut item = Item::new(item, "Louder", &"louder ".repeat(40), ItemKind::Bug, at);
+        item.status = ItemStatus::Done;
         let mut changes = vec![
             Change::save(request),
             Change::Remove(RecordId::Request(id.clone())),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::json;
-use teams::domain::backlog::{BacklogItem, BacklogStatus};
 use teams::domain::config::CheckNetwork;
+use teams::domain::item::{Item, ItemStatus};
 use teams::domain::language::Language;
 use teams::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use teams::domain::work_span::WorkKind;
@@ -108,17 +108,17 @@ pub(crate) async fn sprint_that(
 }
 
 /// The item of a todo, settled or not.
-fn item(house: &House, todo: &Todo) -> Option<BacklogItem> {
+fn item(house: &House, todo: &Todo) -> Option<Item> {
     let id = todo.backlog_id.as_ref()?;
     if let Some(item) = house.state()?.backlog.get(id) {
-        return Some(BacklogItem::clone(item));
+        return Some(Item::clone(item));
     }
     let path = house.root().join(format!(".teams_runtime/backlog/{id}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
 }
 
 fn delivered(sprint: &Sprint) -> usize {
-    sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count()
+    sprint.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed).count()
 }
 
 /// Ids, times, durations and commits become placeholders.
@@ -178,7 +178,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         assert!(subject.ends_with(title), "{at}: {subject}");
         let commit = commits[5 - at];
         let todo = sprint.work.todos.iter().find(|todo| todo.title == *title).unwrap();
-        assert_eq!(todo.commit_sha, commit.to_string());
+        assert_eq!(todo.work.commit_sha, commit.to_string());
         let scratch = house.beside("scratch");
         std::fs::create_dir_all(&scratch).unwrap();
         let evidence = git::checks::run(
@@ -208,7 +208,7 @@ fn count(texts: &[(String, String)], part: &str) -> usize {
 /// Each todo has its room: its card, what the personas said, one last word.
 async fn rooms(house: &House, sprint: &Sprint, said: &Words) {
     for todo in &sprint.work.todos {
-        let id = todo.request_id.as_ref().unwrap();
+        let id = todo.work.request_id.as_ref().unwrap();
         let requests = house.requests();
         let request = requests.iter().find(|request| request.request_id == *id).unwrap();
         let room = request.conversation.room.as_ref().and_then(|room| room.thread_id).unwrap();
@@ -280,12 +280,15 @@ fn papers(house: &House, sprint: &Sprint) {
     }
     // Whoever worked has a bar, and the time between is grey.
     for todo in &sprint.work.todos {
-        let kinds: Vec<WorkKind> = todo.spans.iter().map(|span| span.kind).collect();
+        let kinds: Vec<WorkKind> = todo.work.spans.iter().map(|span| span.kind).collect();
         for kind in [WorkKind::Building, WorkKind::Reviewing, WorkKind::Checking] {
             assert!(kinds.contains(&kind), "{kinds:?}");
         }
         assert!(
-            todo.spans.iter().all(|span| span.from <= span.to && Some(span.to) <= todo.ended_at)
+            todo.work
+                .spans
+                .iter()
+                .all(|span| span.from <= span.to && Some(span.to) <= todo.work.ended_at)
         );
     }
     let machine = std::fs::read_to_string(folder.join("report.json")).unwrap();
@@ -319,7 +322,7 @@ async fn whole(language: Language, said: &Words) {
     let state = house.state().unwrap();
     assert!(state.scheduler.active_sprint_id.is_none());
     for todo in &sprint.work.todos {
-        assert_eq!(item(&house, todo).unwrap().status, BacklogStatus::Done);
+        assert_eq!(item(&house, todo).unwrap().status, ItemStatus::Done);
     }
     six_commits(&house, &sprint).await;
     rooms(&house, &sprint, said).await;
@@ -381,12 +384,13 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     let house = short(Plan::default()).await;
     start(&house).await;
     let at_work =
-        |sprint: &Sprint| sprint.work.todos.iter().any(|it| it.status == TodoStatus::Running);
+        |sprint: &Sprint| sprint.work.todos.iter().any(|it| it.work.status == TodoStatus::Running);
     sprint_that(&house, "a todo is at work", at_work).await;
     let (code, said, error) = house.teams(&["sprint", "stop"]).await;
     assert_eq!(code, 0, "{said}{error}");
     let stopped = sprint(&house).unwrap();
-    let begun: Vec<_> = stopped.work.todos.iter().filter_map(|it| it.request_id.clone()).collect();
+    let begun: Vec<_> =
+        stopped.work.todos.iter().filter_map(|it| it.work.request_id.clone()).collect();
     let id = stopped.sprint_id.clone();
     let ended =
         sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
@@ -398,11 +402,14 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     assert_eq!(state.sprints.len(), 1);
     for todo in &ended.work.todos {
         let item = item(&house, todo).unwrap();
-        if todo.request_id.as_ref().is_some_and(|id| begun.contains(id)) {
-            assert_eq!((todo.status, item.status), (TodoStatus::Committed, BacklogStatus::Done));
+        if todo.work.request_id.as_ref().is_some_and(|id| begun.contains(id)) {
+            assert_eq!((todo.work.status, item.status), (TodoStatus::Committed, ItemStatus::Done));
         } else {
-            assert_eq!((todo.status, item.status), (TodoStatus::Cancelled, BacklogStatus::Pending));
-            assert!(todo.request_id.is_none() && item.selected_in_sprint_id.is_none());
+            assert_eq!(
+                (todo.work.status, item.status),
+                (TodoStatus::Cancelled, ItemStatus::Pending)
+            );
+            assert!(todo.work.request_id.is_none() && item.selected_in_sprint_id.is_none());
         }
     }
     assert!(delivered(&ended) < 3, "{:?}", ended.work.todos);
@@ -433,7 +440,7 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     // What it depends on was delivered by the sprint before, and is told all the same.
     let after = next.work.todos.iter().find(|todo| todo.title == "Thank people").unwrap();
     let mut requests = house.requests().into_iter();
-    let after = requests.find(|it| Some(&it.request_id) == after.request_id.as_ref()).unwrap();
+    let after = requests.find(|it| Some(&it.request_id) == after.work.request_id.as_ref()).unwrap();
     let told = prompts(&house, &after, "developer").await.concat();
     assert!(told.contains("## Say goodbye: committed, commit "), "{told}");
     house.close().await;
@@ -452,26 +459,28 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
     // Whoever works on what depends on something knows what came of that.
     let after = ended.work.todos.iter().find(|todo| todo.title == "Thank people").unwrap();
     let mut requests = house.requests().into_iter();
-    let after = requests.find(|it| Some(&it.request_id) == after.request_id.as_ref()).unwrap();
+    let after = requests.find(|it| Some(&it.request_id) == after.work.request_id.as_ref()).unwrap();
     let told = prompts(&house, &after, "developer").await.concat();
     for part in ["# What it builds on", "## Say goodbye: committed, commit ", "Files: bye.sh"] {
         assert!(told.contains(part), "{part:?} is missing in {told}");
     }
     let todo = ended.work.todos.iter().find(|todo| todo.title == "Explain it").unwrap();
-    assert_eq!(todo.status, TodoStatus::Blocked);
+    assert_eq!(todo.work.status, TodoStatus::Blocked);
     let waiting = item(&house, todo).unwrap();
-    assert_eq!(waiting.status, BacklogStatus::Blocked);
+    assert_eq!(waiting.status, ItemStatus::Blocked);
     assert!(!waiting.blocked_reason.is_empty(), "{waiting:?}");
     let summary = house.reads("report", "2 of 3 done").await;
     assert!(words(&summary).contains("Explain it"), "{}", words(&summary));
 
-    let request =
-        house.requests().into_iter().find(|it| Some(&it.request_id) == todo.request_id.as_ref());
+    let request = house
+        .requests()
+        .into_iter()
+        .find(|it| Some(&it.request_id) == todo.work.request_id.as_ref());
     let room = request.unwrap().conversation.room.and_then(|room| room.thread_id).unwrap();
     house.say(&room.to_string(), "Say that it greets; no more is needed.").await;
     let free = house
         .until("the item is free", async |house: &House| {
-            item(house, todo).filter(|item| item.status == BacklogStatus::Pending)
+            item(house, todo).filter(|item| item.status == ItemStatus::Pending)
         })
         .await;
     assert!(free.answers.iter().any(|it| it.contains("no more is needed")), "{free:?}");
@@ -501,7 +510,7 @@ async fn the_plan_of_a_sprint_is_read_by_the_architect_and_waits_for_a_person() 
     assert!(card.contains("The way ahead:") && card.contains("C-1"), "{card}");
     let waits = sprint(&house).unwrap();
     assert_eq!(waits.step.unwrap().as_str(), "plan_review");
-    assert!(waits.work.todos.iter().all(|todo| todo.status == TodoStatus::Queued));
+    assert!(waits.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Queued));
     let (_, why, _) = house.teams(&["why", waits.sprint_id.as_str()]).await;
     assert!(why.contains("may its plan be built?"), "{why}");
     let request = gate.request_id.to_string();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teams::domain::backlog::BacklogSource;
+use teams::domain::item::ItemSource;
 
 use crate::support::house::{House, Plan, teams, words};
 
@@ -225,7 +225,7 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     assert!(add.starts_with("{\"added\":1,") && add.trim_end().ends_with('0'), "{add}");
     let state = house.state().unwrap();
     let item = state.backlog.values().next().unwrap();
-    assert_eq!((item.title.as_str(), item.source), ("Say goodbye", BacklogSource::Planner));
+    assert_eq!((item.title.as_str(), item.source), ("Say goodbye", ItemSource::Planner));
     let stop = read("stop");
     assert!(
         stop.contains("`sprint stop` is for people") && stop.trim_end().ends_with('1'),

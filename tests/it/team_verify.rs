@@ -1,7 +1,7 @@
 //! What a plan leaves to people is looked at by them after it has landed, in any order, whenever they like.
 
 use serde_json::{Value, json};
-use teams::domain::backlog::BacklogStatus;
+use teams::domain::item::ItemStatus;
 use teams::domain::request::RequestStatus;
 
 use crate::support::house::{EDIT, House, Plan, button, words};
@@ -96,7 +96,7 @@ async fn what_is_left_to_people_is_a_card_each_and_an_issue_becomes_an_item() {
     let state = house.state().unwrap();
     let item =
         state.backlog.values().find(|it| it.title.contains("run out of the screen")).unwrap();
-    assert_eq!(item.status, BacklogStatus::Pending);
+    assert_eq!(item.status, ItemStatus::Pending);
     assert!(item.scope.contains(request.request_id.as_str()), "{}", item.scope);
     // Whoever delivers it is held to the person's words, and to their look once more.
     let [words, look] = item.acceptance_criteria.as_slice() else { panic!("{item:?}") };

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::backlog::BacklogItem;
 use crate::domain::criterion::Criterion;
+use crate::domain::item::Item;
 use crate::domain::sprint::{Duty, PlanningStep, ResearchPrepass, SprintCommit, Todo};
 
 /// A sprint, as far as its roles need it.
@@ -129,9 +129,9 @@ pub struct Work {
     /// The sprint.
     pub sprint: Option<SprintBrief>,
     /// The item that this request delivers.
-    pub item: Option<BacklogItem>,
+    pub item: Option<Item>,
     /// Open items, those of the sprint first.
-    pub backlog: Vec<BacklogItem>,
+    pub backlog: Vec<Item>,
     /// How many more there are.
     pub backlog_left_out: usize,
     /// For the sourcer: what was found.
@@ -151,7 +151,7 @@ pub struct Work {
 impl Work {
     /// Whether an item belongs to the sprint: planned or selected for it, made for it, or of its milestone.
     #[must_use]
-    pub fn is_of_the_sprint(&self, item: &BacklogItem) -> bool {
+    pub fn is_of_the_sprint(&self, item: &Item) -> bool {
         let Some(sprint) = &self.sprint else {
             return false;
         };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{Purse, Scope};
-use crate::domain::ids::{BacklogId, MessageId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, MessageId, RequestId, SprintId, TodoId};
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
@@ -250,7 +250,7 @@ pub struct Request {
     pub sprint_id: Option<SprintId>,
     /// The backlog item, if any.
     #[serde(deserialize_with = "id_or_empty")]
-    pub backlog_id: Option<BacklogId>,
+    pub backlog_id: Option<ItemId>,
     /// The todo, if any.
     #[serde(deserialize_with = "id_or_empty")]
     pub todo_id: Option<TodoId>,

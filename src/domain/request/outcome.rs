@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::ItemId;
 use crate::domain::outgoing::Content;
 use crate::domain::time::Timestamp;
 
@@ -41,7 +41,7 @@ pub struct RequestOutcome {
     pub skipped: Option<SkipDecision>,
     /// The items that took the place of its one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub split_into: Vec<BacklogId>,
+    pub split_into: Vec<ItemId>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The last word about it, once it has ended.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::words::{CloseoutStatus, WrapUp};
-use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::TodoId;
+use crate::domain::lenient::blank_is_none;
 use crate::domain::time::Timestamp;
 
 /// How a sprint was asked to end, how closing it went, and its report.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::RequestId;
 use crate::domain::language::Language;
+use crate::domain::lenient::blank_is_none;
 use crate::domain::request::ReplyRoute;
 
 /// What somebody asks for who begins a sprint.

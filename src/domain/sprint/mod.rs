@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::{RequestId, SprintId, TodoId};
 use crate::domain::language::Language;
+use crate::domain::lenient::blank_is_none;
 use crate::domain::lifecycle::{SprintStep, Step, StepKind, StepName};
 use crate::domain::time::Timestamp;
 
@@ -17,6 +17,7 @@ mod kickoff;
 mod plan;
 mod planning;
 mod todo;
+mod todo_work;
 mod words;
 mod work;
 
@@ -28,7 +29,8 @@ pub use plan::SprintPlanning;
 pub use planning::{
     BackingSource, Duty, PlanningIteration, PlanningStep, PrepassStatus, ResearchPrepass,
 };
-pub use todo::{RESTART_CHECKPOINT, Todo, TodoStatus};
+pub use todo::Todo;
+pub use todo_work::{RESTART_CHECKPOINT, TodoStatus, TodoWork};
 pub use words::{CloseoutStatus, ExecutionMode, Phase, SprintStatus, Trigger, WrapUp};
 pub use work::{GitBaseline, SprintCommit, SprintWork};
 
@@ -169,13 +171,13 @@ impl Sprint {
     /// Whether a todo was begun.
     #[must_use]
     pub fn has_worked(&self) -> bool {
-        self.work.todos.iter().any(|todo| todo.started_at.is_some())
+        self.work.todos.iter().any(|todo| todo.work.started_at.is_some())
     }
 
     /// The todo by its id.
     #[must_use]
     pub fn todo(&self, id: &TodoId) -> Option<&Todo> {
-        self.work.todos.iter().find(|todo| todo.todo_id == *id)
+        self.work.todos.iter().find(|todo| todo.work.todo_id == *id)
     }
 
     /// How many todos stand in each status.
@@ -183,7 +185,7 @@ impl Sprint {
     pub fn todo_counts(&self) -> BTreeMap<TodoStatus, usize> {
         let mut counts = BTreeMap::new();
         for todo in &self.work.todos {
-            *counts.entry(todo.status).or_insert(0) += 1;
+            *counts.entry(todo.work.status).or_insert(0) += 1;
         }
         counts
     }

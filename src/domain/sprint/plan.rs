@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::planning::{PlanningIteration, PlanningStep, ResearchPrepass};
-use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::RequestId;
+use crate::domain::lenient::blank_is_none;
 use crate::domain::lifecycle::CounterName;
 use crate::domain::plan_review::PlanReview;
 use crate::domain::time::Timestamp;

@@ -1,91 +1,21 @@
-//! A todo: one backlog item in one sprint (`spec/teams.md` 4.4).
+//! A todo: an item as the sprint that has taken it shows it (`spec/teams.md` 4.4).
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::{BacklogItem, BacklogKind, blank_is_none};
+use super::todo_work::TodoWork;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, RequestId, TodoId};
-use crate::domain::lenient::is_zero;
-use crate::domain::request::{Request, RequestStatus};
-use crate::domain::role::Role;
+use crate::domain::ids::{ItemId, SprintId, TodoId};
+use crate::domain::item::{Item, ItemKind, ItemTodo};
+use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::time::Timestamp;
-use crate::domain::word::words;
-use crate::domain::work_span::WorkSpan;
 
-words! {
-    /// Where a todo stands. Follows from its request alone.
-    pub enum TodoStatus {
-        /// Its request has not begun.
-        Queued = "queued",
-        /// Its request is under way.
-        Running = "running",
-        /// The work is done, and its commit could not be brought to the branch: a person is in the way, or is asked how
-        /// two versions go together.
-        Uncommitted = "uncommitted",
-        /// Done, with a commit.
-        Committed = "committed",
-        /// Done, and nothing had to be committed.
-        Completed = "completed",
-        /// Its request waits for a person.
-        Blocked = "blocked",
-        /// Its request failed.
-        Failed = "failed",
-        /// A person withdrew it, or the sprint ended before it began.
-        Cancelled = "cancelled",
-    }
-}
-
-impl TodoStatus {
-    /// Where a todo stands, by its request's own status and nothing else (13.A #1): what a role reported on
-    /// the way does not count.
-    #[must_use]
-    pub fn of(request: &Request) -> Self {
-        match request.status {
-            RequestStatus::Queued => Self::Queued,
-            RequestStatus::Delegated => Self::Running,
-            RequestStatus::Completed => Self::Completed,
-            RequestStatus::Committed => Self::Committed,
-            RequestStatus::Blocked if request.waits_with_its_change() => Self::Uncommitted,
-            RequestStatus::Blocked => Self::Blocked,
-            RequestStatus::Failed => Self::Failed,
-            RequestStatus::Cancelled => Self::Cancelled,
-        }
-    }
-
-    /// Whether the sprint does not wait for it any more.
-    #[must_use]
-    pub const fn is_terminal(self) -> bool {
-        match self {
-            Self::Committed | Self::Completed | Self::Blocked | Self::Failed | Self::Cancelled => {
-                true
-            }
-            Self::Queued | Self::Running | Self::Uncommitted => false,
-        }
-    }
-
-    /// Whether it was delivered.
-    #[must_use]
-    pub const fn is_success(self) -> bool {
-        match self {
-            Self::Committed | Self::Completed => true,
-            Self::Queued
-            | Self::Running
-            | Self::Uncommitted
-            | Self::Blocked
-            | Self::Failed
-            | Self::Cancelled => false,
-        }
-    }
-}
-
-/// One todo.
+/// A view of an item: [`Todo::of`] alone makes it, whenever the item changes. It stays in the sprint's record when the item
+/// has left the backlog, or goes on in another sprint. In records of older builds it may have no item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Todo {
-    /// Its id.
-    pub todo_id: TodoId,
-    /// The item that it came from.
+    /// The item.
     #[serde(default, with = "blank_is_none")]
-    pub backlog_id: Option<BacklogId>,
+    pub backlog_id: Option<ItemId>,
     /// One line.
     #[serde(default)]
     pub title: String,
@@ -95,140 +25,81 @@ pub struct Todo {
     /// 1 is first; 0 means unranked, which is last.
     #[serde(default)]
     pub priority_rank: u32,
-    /// The work that its item takes, compared with others; 0 where nobody says.
+    /// The work that it takes, compared with others; 0 where nobody says.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub effort: u32,
     /// Todos of which each has to be delivered before this one begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<TodoId>,
-    /// Who answers for it.
-    #[serde(default = "planner")]
-    pub owner_role: Role,
-    /// Where it stands.
-    pub status: TodoStatus,
     /// When it counts as done.
     #[serde(default)]
     pub acceptance_criteria: Vec<Criterion>,
-    /// The requirements that its item says it serves.
+    /// The requirements that it says it serves.
     #[serde(default)]
     pub requirements: Vec<String>,
-    /// The request that does it; none while it is queued.
-    #[serde(default, with = "blank_is_none")]
-    pub request_id: Option<RequestId>,
-    /// Files that came of it.
-    #[serde(default)]
-    pub artifacts: Vec<String>,
-    /// Those of them that its item does not declare, where it declares any.
-    #[serde(default)]
-    pub undeclared_paths: Vec<String>,
-    /// What its item declares and its change does not touch.
-    #[serde(default)]
-    pub untouched_paths: Vec<String>,
-    /// When it was made.
-    #[serde(default, with = "blank_is_none")]
-    pub created_at: Option<Timestamp>,
-    /// When its request began.
-    #[serde(default, with = "blank_is_none")]
-    pub started_at: Option<Timestamp>,
-    /// When its request ended.
-    #[serde(default, with = "blank_is_none")]
-    pub ended_at: Option<Timestamp>,
-    /// When somebody worked on it; between these it waited.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<WorkSpan>,
-    /// What came of it, in a few lines.
-    #[serde(default)]
-    pub summary: String,
-    /// Whether a person has skipped it, or had it split: nobody goes on with it as it was.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_dropped: bool,
-    /// The item that carries it on, in records of older builds.
-    #[serde(default, with = "blank_is_none")]
-    pub carry_over_backlog_id: Option<BacklogId>,
-    /// The request that this one tries again.
-    #[serde(default, with = "blank_is_none")]
-    pub retry_of_request_id: Option<RequestId>,
-    /// `restart_checkpoint` where a restart put it first.
-    #[serde(default)]
-    pub dependency_gate_bypass: String,
-    /// Its commit; blank where there is none.
-    #[serde(default)]
-    pub commit_sha: String,
-    /// The commit with which that was proven, where it was not by itself; blank elsewhere.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub proven_through: String,
-    /// What became of its commit, where that is not a commit.
-    #[serde(default)]
-    pub version_control_message: String,
-    /// Times that its commit was tried again by the sprint itself.
-    #[serde(default)]
-    pub commit_retries: u32,
-    /// When it last changed.
-    #[serde(default, with = "blank_is_none")]
-    pub updated_at: Option<Timestamp>,
+    /// How far the sprint is with it.
+    #[serde(flatten)]
+    pub work: TodoWork,
 }
-
-const fn planner() -> Role {
-    Role::Planner
-}
-
-/// The mark of a todo that a restart put first.
-pub const RESTART_CHECKPOINT: &str = "restart_checkpoint";
 
 impl Todo {
-    /// A queued todo.
+    /// A queued one of which only the title is known.
     #[must_use]
     pub fn new(todo_id: TodoId, title: &str, now: Timestamp) -> Self {
         Self {
-            todo_id,
             backlog_id: None,
             title: title.to_owned(),
             milestone_title: String::new(),
             priority_rank: 0,
             effort: 0,
             depends_on: Vec::new(),
-            owner_role: Role::Planner,
-            status: TodoStatus::Queued,
             acceptance_criteria: Vec::new(),
             requirements: Vec::new(),
-            request_id: None,
-            artifacts: Vec::new(),
-            undeclared_paths: Vec::new(),
-            untouched_paths: Vec::new(),
-            created_at: Some(now),
-            started_at: None,
-            ended_at: None,
-            spans: Vec::new(),
-            summary: String::new(),
-            is_dropped: false,
-            carry_over_backlog_id: None,
-            retry_of_request_id: None,
-            dependency_gate_bypass: String::new(),
-            commit_sha: String::new(),
-            proven_through: String::new(),
-            version_control_message: String::new(),
-            commit_retries: 0,
-            updated_at: Some(now),
+            work: TodoWork::new(todo_id, now),
+        }
+    }
+
+    /// An item with its todo, among the todos of its sprint: what is not there is delivered, or is not waited for.
+    #[must_use]
+    pub fn of(item: &Item, work: &TodoWork, among: &[Todo]) -> Self {
+        let named = |id: &ItemId| {
+            let own = |it: &&Todo| it.backlog_id.as_ref() == Some(id);
+            // One that failed stands for the item that carries it on, until a todo is made of that.
+            let carried = |it: &&Todo| it.work.carry_over_backlog_id.as_ref() == Some(id);
+            let found = among.iter().rfind(own).or_else(|| among.iter().rfind(carried))?;
+            Some(found.work.todo_id.clone())
+        };
+        Self {
+            backlog_id: Some(item.backlog_id.clone()),
+            title: item.title.clone(),
+            milestone_title: item.milestone_title.clone(),
+            priority_rank: item.priority_rank,
+            effort: item.effort,
+            depends_on: item.depends_on.iter().filter_map(named).collect(),
+            acceptance_criteria: item.acceptance_criteria.clone(),
+            requirements: item.origin.texts("requirement_refs"),
+            work: work.clone(),
         }
     }
 
     /// Its item as far as the todo still tells, where the item's own record is gone (`spec/teams.md` 9.7).
     /// Where it stands is not said.
     #[must_use]
-    pub fn item_again(&self, id: BacklogId, kind: BacklogKind, now: Timestamp) -> BacklogItem {
+    pub fn item_again(
+        &self,
+        id: ItemId,
+        kind: ItemKind,
+        sprint: &SprintId,
+        now: Timestamp,
+    ) -> Item {
         let title = self.title.trim();
-        let mut item = BacklogItem::new(id, title, "", kind, self.created_at.unwrap_or(now));
+        let mut item = Item::new(id, title, "", kind, self.work.created_at.unwrap_or(now));
         item.milestone_title.clone_from(&self.milestone_title);
         item.priority_rank = self.priority_rank;
         item.effort = self.effort;
         let said = self.acceptance_criteria.iter().filter(|it| !it.is_blank());
         item.acceptance_criteria = said.cloned().collect();
+        item.todo = Some(ItemTodo { sprint_id: sprint.clone(), work: self.work.clone() });
         item
-    }
-
-    /// Whether a restart put it before its order and its dependencies.
-    #[must_use]
-    pub fn is_checkpoint(&self) -> bool {
-        self.dependency_gate_bypass == RESTART_CHECKPOINT
     }
 }

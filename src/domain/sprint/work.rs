@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Activity;
 use super::todo::Todo;
-use crate::domain::backlog::blank_is_none;
-use crate::domain::ids::{BacklogId, TodoId};
+use crate::domain::ids::{ItemId, TodoId};
+use crate::domain::lenient::blank_is_none;
 use crate::domain::time::Timestamp;
 
 /// How the project stood when the sprint began.
@@ -39,7 +39,7 @@ pub struct SprintCommit {
 #[serde(default)]
 pub struct SprintWork {
     /// Items that became todos.
-    pub selected_backlog_ids: Vec<BacklogId>,
+    pub selected_backlog_ids: Vec<ItemId>,
     /// The todos.
     pub todos: Vec<Todo>,
     /// Files that matter, workspace-relative.

@@ -1,8 +1,8 @@
 //! The result contract (`spec/teams.md` 8.1 and 8.2): reading what a role wrote, judging it, and the
 //! schema that it is asked to follow.
 
-use crate::domain::backlog::BacklogItem;
 use crate::domain::criterion::Criterion;
+use crate::domain::item::Item;
 use crate::domain::request::Request;
 
 mod extract;
@@ -19,7 +19,7 @@ pub use validate::{ContractIssue, check, validate};
 /// The acceptance criteria that a request is held against: those that a person wrote, those of its item or else of its
 /// own plan, and those of others that its change was brought together with.
 #[must_use]
-pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<Criterion> {
+pub fn criteria(request: &Request, item: Option<&Item>) -> Vec<Criterion> {
     let own = item.map(|item| item.acceptance_criteria.as_slice()).unwrap_or_default();
     let said = |list: &[Criterion]| -> Vec<Criterion> {
         list.iter().filter(|it| !it.is_blank()).cloned().collect()

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::request_text::{RequestText, file_name};
-use crate::domain::backlog::BacklogItem;
 use crate::domain::evidence::Candidate;
 use crate::domain::gate::Stance;
 use crate::domain::guard::{ContentFact, Guard, GuardFinding};
+use crate::domain::item::Item;
 use crate::domain::policy::GateTable;
 use crate::domain::request::Request;
 use crate::domain::request_plan::RequestPlan;
@@ -108,7 +108,7 @@ fn known_by(finding: &GuardFinding) -> (Guard, &str, &str) {
 fn findings(
     table: &GateTable,
     request: &Request,
-    item: Option<&BacklogItem>,
+    item: Option<&Item>,
     candidate: &Candidate,
 ) -> Vec<GuardFinding> {
     let mut all = Vec::new();
@@ -184,7 +184,7 @@ fn is_machinery(table: &GateTable, path: &str) -> bool {
 /// Those of the paths that an item does not allow, and what it declares without any of the paths; neither where it
 /// declares nothing.
 pub(in crate::engine) fn beside_declared(
-    item: &BacklogItem,
+    item: &Item,
     paths: &[String],
 ) -> (Vec<String>, Vec<String>) {
     let scope = Scope::of(item);
@@ -210,7 +210,7 @@ struct Scope {
 }
 
 impl Scope {
-    fn of(item: &BacklogItem) -> Scope {
+    fn of(item: &Item) -> Scope {
         Scope::new(&item.allowed_paths, &item.excluded_paths)
     }
 
@@ -245,17 +245,17 @@ fn globs(globs: &[String]) -> GlobSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::backlog::BacklogKind;
     use crate::domain::evidence::{ChangeKind, ChangedPath};
     use crate::domain::guard::ContentMark;
-    use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
+    use crate::domain::ids::{ItemId, PlanId, PlanItemId};
+    use crate::domain::item::ItemKind;
     use crate::domain::plan::PlanRef;
     use crate::domain::time::Timestamp;
     use crate::engine::tests::candidate;
 
-    fn item() -> BacklogItem {
-        let id = BacklogId::parse("backlog-1").unwrap();
-        BacklogItem::new(id, "One", "", BacklogKind::Chore, Timestamp::from_millis(0))
+    fn item() -> Item {
+        let id = ItemId::parse("backlog-1").unwrap();
+        Item::new(id, "One", "", ItemKind::Chore, Timestamp::from_millis(0))
     }
 
     fn change(paths: &[&str], marks: &[(&str, ContentFact)]) -> Candidate {
@@ -272,11 +272,7 @@ mod tests {
         }
     }
 
-    fn found(
-        words: &str,
-        item: Option<&BacklogItem>,
-        candidate: &Candidate,
-    ) -> Vec<(Guard, String)> {
+    fn found(words: &str, item: Option<&Item>, candidate: &Candidate) -> Vec<(Guard, String)> {
         let request = Request { body: words.to_owned(), ..Request::default() };
         let all = findings(&GateTable::default(), &request, item, candidate);
         all.into_iter().map(|it| (it.guard, it.path)).collect()
@@ -327,7 +323,7 @@ mod tests {
             ("package.json", ContentFact::Dependency { name: name() }),
         ];
         let change = change(&[], &marks);
-        let guards = |words: &str, item: Option<&BacklogItem>| -> Vec<Guard> {
+        let guards = |words: &str, item: Option<&Item>| -> Vec<Guard> {
             found(words, item, &change).into_iter().map(|(guard, _)| guard).collect()
         };
         let all = [Guard::Deletion, Guard::Restored, Guard::Dependency];
@@ -338,14 +334,14 @@ mod tests {
             plan_id: PlanId::parse("letters").unwrap(),
             item_id: PlanItemId::parse("US-1").unwrap(),
         };
-        let by_planner = BacklogItem { allowed_paths: paths, ..item() };
+        let by_planner = Item { allowed_paths: paths, ..item() };
         assert_eq!(guards("tidy up", Some(&by_planner)), all, "no person has said so");
-        let allowed = BacklogItem { plan: Some(plan), ..by_planner };
+        let allowed = Item { plan: Some(plan), ..by_planner };
         assert_eq!(guards("tidy up", Some(&allowed)), all, "leave to edit is none to delete");
         let title = "Delete src/old.rs".to_owned();
-        let named = BacklogItem { title, ..allowed };
+        let named = Item { title, ..allowed };
         assert_eq!(guards("tidy up", Some(&named)), all[1..]);
-        let wide = BacklogItem { allowed_paths: vec!["src/**".to_owned()], ..item() };
+        let wide = Item { allowed_paths: vec!["src/**".to_owned()], ..item() };
         assert_eq!(guards("tidy up", Some(&wide)), all, "leave to edit is none to delete");
         assert_eq!(guards("fix lib/old.rs and old.rs.bak", None), all, "those are others");
         assert_eq!(guards("`old.rs`를 지우고 back.rs를 되살려 줘", None), all[2..]);

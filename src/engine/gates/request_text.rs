@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::domain::backlog::BacklogItem;
+use crate::domain::item::Item;
 use crate::domain::request::Request;
 
 /// The words of a request and its item.
@@ -87,7 +87,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
 });
 
 impl RequestText {
-    pub(super) fn of(request: &Request, item: Option<&BacklogItem>) -> RequestText {
+    pub(super) fn of(request: &Request, item: Option<&Item>) -> RequestText {
         let mut texts = vec![request.scope.as_str(), request.body.as_str()];
         texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
         if let Some(item) = item {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::check;
 use crate::domain::actor::Actor;
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, GAVE_UP};
-use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
+use crate::domain::ids::{ItemId, PlanId, PlanItemId};
+use crate::domain::item::{GAVE_UP, Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::plan::{Plan, PlanItem, PlanRef, Severity, StoredPlan};
 use crate::domain::word::words;
 use crate::engine::decision::Answer;
@@ -125,7 +125,7 @@ fn only_estimate_differs(old: Option<&Plan>, item: &PlanItem) -> bool {
 
 /// The open items of the backlog that stand for items of plans, and whether each is under way. What changed while it was
 /// under way has two: the one at work, and the one that waits; what was split has its pieces.
-struct OpenItems(Vec<(PlanRef, BacklogItem, bool)>);
+struct OpenItems(Vec<(PlanRef, Item, bool)>);
 
 impl OpenItems {
     fn of(turn: &Turn<'_>) -> OpenItems {
@@ -137,17 +137,13 @@ impl OpenItems {
         OpenItems(of_plans.collect())
     }
 
-    fn of_plan(
-        &self,
-        plan: &PlanId,
-        item: &PlanItemId,
-    ) -> impl Iterator<Item = (&BacklogItem, bool)> {
+    fn of_plan(&self, plan: &PlanId, item: &PlanItemId) -> impl Iterator<Item = (&Item, bool)> {
         let mine = self.0.iter().filter(move |(of, ..)| of.plan_id == *plan && of.item_id == *item);
         mine.map(|(_, item, held)| (item, *held))
     }
 
     /// What stands for an item that another plan has: the plans of a roadmap's phases are files of their own.
-    fn of_others(&self, plan: &PlanId, item: &PlanItemId) -> impl Iterator<Item = &BacklogItem> {
+    fn of_others(&self, plan: &PlanId, item: &PlanItemId) -> impl Iterator<Item = &Item> {
         let all = self.0.iter();
         let theirs = all.filter(move |(of, ..)| of.plan_id != *plan && of.item_id == *item);
         theirs.map(|(_, item, _)| item)
@@ -163,10 +159,10 @@ fn queue(
     differences: &[(Difference, PlanItem)],
     mut open: OpenItems,
 ) {
-    let mut queued: Vec<(&PlanItem, BacklogItem)> = Vec::new();
+    let mut queued: Vec<(&PlanItem, Item)> = Vec::new();
     for (how, item) in differences {
         let all = open.of_plan(id, &item.id).filter(|(_, held)| !held);
-        let mut all: Vec<BacklogItem> = all.map(|(it, _)| it.clone()).collect();
+        let mut all: Vec<Item> = all.map(|(it, _)| it.clone()).collect();
         let is_split = all.iter().any(|it| it.piece_of.is_some());
         if is_split && *how == Difference::Changed && only_estimate_differs(old, item) {
             // The pieces of a split have estimates of their own.
@@ -197,7 +193,7 @@ fn queue(
             }
             // Its author says that it is delivered.
             (Difference::Added | Difference::Changed, Some(mut waits)) if item.done => {
-                waits.status = BacklogStatus::Done;
+                waits.status = ItemStatus::Done;
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
             }
@@ -216,7 +212,7 @@ fn queue(
     }
     for (item, mut put) in queued {
         for on in &item.depends_on {
-            let waited_for: Vec<&BacklogItem> = match plan.item(on) {
+            let waited_for: Vec<&Item> = match plan.item(on) {
                 Some(_) => open.of_plan(id, on).map(|(item, _)| item).collect(),
                 None => open.of_others(id, on).collect(),
             };
@@ -226,12 +222,12 @@ fn queue(
     }
 }
 
-fn drop_item(turn: &mut Turn<'_>, item: BacklogItem, reason: String) {
-    let (status, updated_at) = (BacklogStatus::Dropped, turn.now);
-    turn.put_item(BacklogItem { status, dropped_reason: reason, updated_at, ..item });
+fn drop_item(turn: &mut Turn<'_>, item: Item, reason: String) {
+    let (status, updated_at) = (ItemStatus::Dropped, turn.now);
+    turn.put_item(Item { status, dropped_reason: reason, updated_at, ..item });
 }
 
-fn fresh_id(turn: &mut Turn<'_>) -> BacklogId {
+fn fresh_id(turn: &mut Turn<'_>) -> ItemId {
     let date = turn.today();
     loop {
         let id = turn.ids.backlog(&date);
@@ -247,15 +243,15 @@ fn made(
     plan: PlanRef,
     plan_title: &str,
     item: &PlanItem,
-    waits: Option<BacklogItem>,
-) -> BacklogItem {
+    waits: Option<Item>,
+) -> Item {
     let title = say::cut(&item.title, TITLE);
     let title = if title.is_empty() { item.id.to_string() } else { title };
     let id = match &waits {
         Some(waits) => waits.backlog_id.clone(),
         None => fresh_id(turn),
     };
-    let mut put = BacklogItem::new(id, &title, &item.scope, BacklogKind::Feature, turn.now);
+    let mut put = Item::new(id, &title, &item.scope, ItemKind::Feature, turn.now);
     if let Some(waits) = waits {
         put.created_at = waits.created_at;
         put.kind = waits.kind;
@@ -263,7 +259,7 @@ fn made(
         put.origin = waits.origin;
         put.origin.remove(GAVE_UP);
     }
-    put.source = BacklogSource::User;
+    put.source = ItemSource::User;
     put.acceptance_criteria.clone_from(&item.criteria);
     put.milestone_title = say::cut(plan_title, TITLE);
     put.priority_rank = item.priority_rank;

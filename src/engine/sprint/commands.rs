@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{closeout, position, queue, say, start};
 use crate::domain::actor::Actor;
-use crate::domain::backlog::{BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
@@ -198,13 +198,17 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     let sprint = turn.sprint(id)?;
     // What waits for words about a conflict waits on.
     let conflicts = |todo: &Todo| {
-        let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+        let request = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
         request.is_some_and(Request::has_open_conflict)
     };
     let is_paused = |todo: &Todo| {
-        todo.request_id.as_ref().and_then(|id| turn.request(id)).is_some_and(Request::is_paused)
+        todo.work
+            .request_id
+            .as_ref()
+            .and_then(|id| turn.request(id))
+            .is_some_and(Request::is_paused)
     };
-    let rank = |todo: &Todo| match todo.status {
+    let rank = |todo: &Todo| match todo.work.status {
         TodoStatus::Blocked if is_paused(todo) => Some(0),
         TodoStatus::Blocked => Some(1),
         TodoStatus::Uncommitted => Some(2).filter(|_| !conflicts(todo)),
@@ -219,7 +223,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         .filter_map(|at| {
             Some((
                 rank(&sprint.work.todos[at])?,
-                std::cmp::Reverse(sprint.work.todos[at].started_at),
+                std::cmp::Reverse(sprint.work.todos[at].work.started_at),
                 at,
             ))
         })
@@ -227,33 +231,31 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         .2;
     let todo = sprint.work.todos[best].clone();
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.work.resumed_todo_id = Some(todo.todo_id.clone());
-        todo.status.as_str().clone_into(&mut sprint.work.resumed_todo_status);
+        sprint.work.resumed_todo_id = Some(todo.work.todo_id.clone());
+        todo.work.status.as_str().clone_into(&mut sprint.work.resumed_todo_status);
     }
-    if todo.status == TodoStatus::Uncommitted
-        && let Some(todo) = turn.edit_todo(id, best)
-    {
-        todo.commit_retries = 0;
+    if todo.work.status == TodoStatus::Uncommitted {
+        turn.edit_todo(id, best, |work| work.commit_retries = 0);
     }
-    if todo.status == TodoStatus::Blocked {
-        if let Some(place) = turn.edit_todo(id, best) {
-            place.status = TodoStatus::Queued;
-            place.retry_of_request_id = place.request_id.take();
-            place.started_at = None;
-            place.ended_at = None;
-            RESTART_CHECKPOINT.clone_into(&mut place.dependency_gate_bypass);
-        }
+    if todo.work.status == TodoStatus::Blocked {
+        turn.edit_todo(id, best, |work| {
+            work.status = TodoStatus::Queued;
+            work.retry_of_request_id = work.request_id.take();
+            work.started_at = None;
+            work.ended_at = None;
+            RESTART_CHECKPOINT.clone_into(&mut work.dependency_gate_bypass);
+        });
         if let Some(item) = &todo.backlog_id {
             let sprint = id.clone();
             turn.edit_item(item, |item| {
                 item.clear_blockers();
                 item.origin.remove(GAVE_UP);
-                item.status = BacklogStatus::Selected;
+                item.status = ItemStatus::Selected;
                 item.selected_in_sprint_id = Some(sprint.clone());
                 item.planned_in_sprint_id = Some(sprint);
             });
         }
-        if let Some(old) = &todo.request_id
+        if let Some(old) = &todo.work.request_id
             && turn.request(old).is_some_and(|request| !request.status.is_terminal())
         {
             let values = json!({ "request_id": old.as_str(), "by": "restart" });
@@ -268,7 +270,7 @@ pub(in crate::engine) fn merge(
     turn: &mut Turn<'_>,
     actor: &Actor,
     payload: &Value,
-    source: BacklogSource,
+    source: ItemSource,
 ) -> Answer {
     let language = language(turn);
     let granted: Granted<act::KeepBacklog> = match authorize(turn.policy, actor, Resource::Team) {

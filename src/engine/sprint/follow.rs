@@ -6,11 +6,11 @@ use serde_json::json;
 use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::ids::{ItemId, SprintId};
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus};
+use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus, TodoWork};
 use crate::engine::ending;
 use crate::engine::gates::guards;
 use crate::engine::turn::Turn;
@@ -79,7 +79,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let found = turn.sprint(sprint_id).and_then(|sprint| {
-        let mine = |todo: &Todo| todo.request_id.as_ref() == Some(&request.request_id);
+        let mine = |todo: &Todo| todo.work.request_id.as_ref() == Some(&request.request_id);
         sprint.work.todos.iter().position(mine).map(|at| (at, sprint.work.todos[at].clone()))
     });
     let Some((at, old)) = found else {
@@ -91,30 +91,24 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     let at_work = turn.active_sprint().is_some_and(|sprint| {
         sprint.sprint_id == *sprint_id && sprint.status == SprintStatus::Running
     });
-    let old = match with_paths(turn, old.clone(), request) {
-        noted if noted != old && at_work => {
-            if let Some(place) = turn.edit_todo(sprint_id, at) {
-                place.clone_from(&noted);
-            }
-            noted
+    if old.work.status == status || (!at_work && !status.is_terminal()) {
+        let noted = with_paths(turn, &old, request, old.work.clone());
+        if noted != old.work && at_work {
+            turn.edit_todo(sprint_id, at, |work| *work = noted);
         }
-        _ => old,
-    };
-    if old.status == status || (!at_work && !status.is_terminal()) {
         return;
     }
-    let todo = moved(turn, &old, request, status);
+    let moved = moved(turn, &old, request, status);
+    turn.edit_todo(sprint_id, at, |work| *work = moved.clone());
+    let todo = Todo { work: moved, ..old };
     item(turn, sprint_id, &todo, request);
-    if let Some(place) = turn.edit_todo(sprint_id, at) {
-        place.clone_from(&todo);
-    }
     let kind = if status == TodoStatus::Running {
         SprintEventKind::TodoResumed
     } else {
         SprintEventKind::TodoCompleted
     };
     let payload = json!({
-        "todo_id": todo.todo_id.as_str(),
+        "todo_id": todo.work.todo_id.as_str(),
         "status": status,
         "request_id": request.request_id.as_str(),
     });
@@ -139,7 +133,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     }
 }
 
-fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> Todo {
+fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> TodoWork {
     let delivered = request.params.delivered.as_deref();
     let said = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
@@ -155,7 +149,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         | TodoStatus::Failed
         | TodoStatus::Cancelled => delivered.or(said),
     };
-    let moved = Todo {
+    let moved = TodoWork {
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
         is_dropped,
@@ -171,17 +165,17 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         dependency_gate_bypass: if status.is_terminal() {
             String::new()
         } else {
-            old.dependency_gate_bypass.clone()
+            old.work.dependency_gate_bypass.clone()
         },
-        ..old.clone()
+        ..old.work.clone()
     };
-    with_paths(turn, moved, request)
+    with_paths(turn, old, request, moved)
 }
 
 /// Why a todo is over without a change, where a person decided that.
 fn how_it_ended(request: &Request) -> Option<String> {
     let outcome = &request.outcome;
-    let pieces: Vec<&str> = outcome.split_into.iter().map(BacklogId::as_str).collect();
+    let pieces: Vec<&str> = outcome.split_into.iter().map(ItemId::as_str).collect();
     match &outcome.skipped {
         Some(skipped) => Some(skipped.line()),
         None if pieces.is_empty() => None,
@@ -189,37 +183,32 @@ fn how_it_ended(request: &Request) -> Option<String> {
     }
 }
 
-/// A todo with what its request has changed so far, held beside what its item declares.
-fn with_paths(turn: &Turn<'_>, todo: Todo, request: &Request) -> Todo {
+/// How far a todo is, with what its request has changed so far, held beside what its item declares.
+fn with_paths(turn: &Turn<'_>, todo: &Todo, request: &Request, work: TodoWork) -> TodoWork {
     let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     let artifacts: Vec<String> = paths.map(|changed| changed.path.clone()).collect();
     let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
     let item = item.filter(|_| request.work.candidate.is_some());
     let (undeclared_paths, untouched_paths) =
         item.map(|item| guards::beside_declared(item, &artifacts)).unwrap_or_default();
-    Todo { undeclared_paths, untouched_paths, artifacts, ..todo }
+    TodoWork { undeclared_paths, untouched_paths, artifacts, ..work }
 }
 
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) {
-    let Some(mut item) = queue::item_of(turn, todo) else { return };
-    backlog::set_by_todo(&mut item, todo, Some(request), sprint, turn.now);
+    let Some(mut item) = queue::item_of(turn, todo, sprint) else { return };
+    backlog::set_by_todo(&mut item, Some(request), turn.now);
     // What an earlier request of it came to is over.
     item.origin.remove("todo_id");
     if was_refused(request) {
         refuse(&mut item, request);
-    }
-    if todo.status == TodoStatus::Failed {
-        // Nothing goes on with it by itself.
-        item.status = BacklogStatus::Blocked;
-        item.blocked_reason.clone_from(&todo.summary);
     }
     item.updated_at = turn.now;
     turn.put_item(item);
 }
 
 /// A person keeps the change off the branch: what is to be done about the item, people say.
-fn refuse(item: &mut BacklogItem, request: &Request) {
-    item.status = BacklogStatus::Blocked;
+fn refuse(item: &mut Item, request: &Request) {
+    item.status = ItemStatus::Blocked;
     item.dropped_reason.clear();
     item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
     Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
@@ -243,17 +232,17 @@ fn alone(turn: &mut Turn<'_>, request: &Request) {
             RequestStatus::Completed if was_refused(request) => refuse(item, request),
             RequestStatus::Committed | RequestStatus::Completed => {
                 item.completed_in_sprint_id = sprint;
-                item.status = BacklogStatus::Done;
+                item.status = ItemStatus::Done;
             }
             RequestStatus::Cancelled => {
                 item.dropped_reason =
                     how_it_ended(request).unwrap_or_else(|| "withdrawn by a person".to_owned());
-                item.status = BacklogStatus::Dropped;
+                item.status = ItemStatus::Dropped;
             }
             RequestStatus::Failed
             | RequestStatus::Queued
             | RequestStatus::Delegated
-            | RequestStatus::Blocked => item.status = BacklogStatus::Pending,
+            | RequestStatus::Blocked => item.status = ItemStatus::Pending,
         }
     });
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
 use super::{closing, names, planning, position, queue, research, say};
-use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::SprintId;
+use crate::domain::item::{Item, ItemSource};
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::request::Request;
 use crate::domain::result::RoleResult;
@@ -173,7 +173,7 @@ pub(super) fn keep_items(
     let merged = queue::merge(
         turn,
         &json!({ "backlog_items": items }),
-        BacklogSource::Planner,
+        ItemSource::Planner,
         Some(&request.request_id),
         Some(id),
     )
@@ -194,7 +194,7 @@ fn judge(
     kept: bool,
 ) -> Vec<String> {
     let Some(sprint) = turn.sprint(id) else { return Vec::new() };
-    let open: Vec<&BacklogItem> = turn.items().into_values().collect();
+    let open: Vec<&Item> = turn.items().into_values().collect();
     let update = result.proposals.sprint_plan_update.clone().unwrap_or_default();
     planning::problems(step, sprint, &open, result.status, &update, kept)
 }

@@ -1,7 +1,7 @@
 //! What always holds between backlog, todos, requests and the sprint.
 
-use crate::domain::backlog::BacklogStatus;
-use crate::domain::sprint::{SprintStatus, TodoStatus};
+use crate::domain::item::ItemStatus;
+use crate::domain::sprint::{SprintStatus, Todo, TodoStatus};
 use crate::domain::state::State;
 
 /// Whether backlog, todos and sprint agree (`issue`: every outcome leaves them consistent):
@@ -11,7 +11,8 @@ use crate::domain::state::State;
 ///    two such todos hold the same item;
 /// 3. a todo that runs has a request that is under way, and one that does not has none;
 /// 4. a delivered todo's item is not active any more;
-/// 5. no sprint that is over has a todo that waits or runs.
+/// 5. no sprint that is over has a todo that waits or runs;
+/// 6. a todo of an open sprint that is not over is what its item's record says.
 ///
 /// # Errors
 /// The first thing that is not so, in words.
@@ -30,12 +31,12 @@ pub fn consistent(state: &State) -> Result<(), String> {
             return Err(format!("{id} is {} and does not hold the slot", sprint.status));
         }
         for todo in &sprint.work.todos {
-            let name = format!("{} ({})", todo.todo_id, todo.status);
-            let request = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
+            let name = format!("{} ({})", todo.work.todo_id, todo.work.status);
+            let request = todo.work.request_id.as_ref().and_then(|id| state.requests.get(id));
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
             let open = request.is_some_and(|request| !request.status.is_terminal());
-            match todo.status {
-                TodoStatus::Queued if todo.request_id.is_some() => {
+            match todo.work.status {
+                TodoStatus::Queued if todo.work.request_id.is_some() => {
                     return Err(format!("{name} has a request"));
                 }
                 TodoStatus::Running if !open => {
@@ -52,7 +53,7 @@ pub fn consistent(state: &State) -> Result<(), String> {
                 TodoStatus::Committed | TodoStatus::Completed
                     if item.is_some_and(|item| {
                         item.selected_in_sprint_id.as_ref() == Some(id)
-                            && item.status == BacklogStatus::Selected
+                            && item.status == ItemStatus::Selected
                     }) =>
                 {
                     return Err(format!("{name} is delivered and its item is selected"));
@@ -65,7 +66,7 @@ pub fn consistent(state: &State) -> Result<(), String> {
                         ));
                     }
                     if todo.backlog_id.is_some()
-                        && item.is_none_or(|item| item.status != BacklogStatus::Selected)
+                        && item.is_none_or(|item| item.status != ItemStatus::Selected)
                     {
                         return Err(format!("{name} works on an item that is not selected"));
                     }
@@ -79,15 +80,27 @@ pub fn consistent(state: &State) -> Result<(), String> {
             }
         }
     }
+    if let Some(sprint) = state.active_sprint() {
+        let todos = &sprint.work.todos;
+        for todo in todos.iter().filter(|todo| !todo.work.status.is_terminal()) {
+            let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
+            let shown = item.and_then(|item| Some((item, item.todo.as_ref()?)));
+            if todo.backlog_id.is_some()
+                && shown.is_none_or(|(item, it)| Todo::of(item, &it.work, todos) != *todo)
+            {
+                return Err(format!("{} is not what its item says", todo.work.todo_id));
+            }
+        }
+    }
     for item in state.backlog.values() {
         let holders = state.active_sprint().map_or(0, |sprint| {
-            let holds = |todo: &&crate::domain::sprint::Todo| {
+            let holds = |todo: &&Todo| {
                 todo.backlog_id.as_ref() == Some(&item.backlog_id)
-                    && matches!(todo.status, TodoStatus::Queued | TodoStatus::Running)
+                    && matches!(todo.work.status, TodoStatus::Queued | TodoStatus::Running)
             };
             sprint.work.todos.iter().filter(holds).count()
         });
-        let selected = item.status == BacklogStatus::Selected;
+        let selected = item.status == ItemStatus::Selected;
         if holders > 1 || (selected && holders == 0) {
             return Err(format!(
                 "{} is {} and held by {holders}",

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::backlog::flat;
 use super::commands::{Said, started};
 use super::queue;
-use crate::domain::backlog::{BacklogItem, BacklogSource};
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::ItemId;
+use crate::domain::item::{Item, ItemSource};
 use crate::domain::request::Request;
 use crate::domain::result::ProposedItem;
 use crate::domain::sprint::{Kickoff, SprintStatus};
@@ -58,7 +58,7 @@ pub(in crate::engine) fn start_with_items(
     }
     let payload = json!({ "backlog_items": proposed });
     let id = Some(&request.request_id);
-    let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, None)
+    let merged = queue::merge(turn, &payload, ItemSource::Planner, id, None)
         .map_err(|error| ("backlog.refused", json!({ "reason": error.to_string() })))?;
     let said = started(turn, granted, kickoff)?;
     // Whatever its milestone is called in the end, they are its items.
@@ -89,11 +89,11 @@ pub(in crate::engine) fn replace_with_items(
     }
     let payload = json!({ "backlog_items": new_items(items) });
     let id = Some(&request.request_id);
-    let merged = queue::merge(turn, &payload, BacklogSource::Planner, id, Some(&sprint))
+    let merged = queue::merge(turn, &payload, ItemSource::Planner, id, Some(&sprint))
         .map_err(|error| error.to_string())?;
-    let new: Vec<BacklogId> = merged.items.iter().map(|it| it.backlog_id.clone()).collect();
+    let new: Vec<ItemId> = merged.items.iter().map(|it| it.backlog_id.clone()).collect();
     // Nothing waits for it, so that it can wait for all of them.
-    let is_awaited = |id: &BacklogId| merged.items.iter().any(|it| it.depends_on.contains(id));
+    let is_awaited = |id: &ItemId| merged.items.iter().any(|it| it.depends_on.contains(id));
     let last = new.iter().rev().find(|id| !is_awaited(id)).cloned();
     // What comes when the sprint is ending waits for another one.
     let is_at_work = turn.active_sprint().is_some_and(|it| {
@@ -140,8 +140,8 @@ pub(in crate::engine) fn replace_with_items(
 }
 
 /// The item waits for these as well, but not for itself.
-fn wait_for(item: &mut BacklogItem, on: &[BacklogId]) {
+fn wait_for(item: &mut Item, on: &[ItemId]) {
     let more = on.iter().filter(|id| **id != item.backlog_id && !item.depends_on.contains(id));
-    let more: Vec<BacklogId> = more.cloned().collect();
+    let more: Vec<ItemId> = more.cloned().collect();
     item.depends_on.extend(more);
 }

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::duties::{self, DutyRequest};
 use super::{closing, initial, position, queue, say};
-use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{PlanItemId, RequirementId, SprintId};
+use crate::domain::item::{Item, ItemSource};
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, Requirement, RequirementTime};
 use crate::domain::plan_review::{AcceptedFindings, PlanFinding, PlanReview, PlanReviewer};
@@ -122,7 +122,7 @@ fn ask(turn: &mut Turn<'_>, id: &SprintId) {
     let review = sprint.planning.review.clone();
     let items = items(turn, sprint);
     // The titles first; the whole goes along as a file where it is long.
-    let title = |item: &&BacklogItem| format!("- {}", words::title(&item.title));
+    let title = |item: &&Item| format!("- {}", words::title(&item.title));
     let titles: Vec<String> = items.iter().map(title).collect();
     let details: Vec<String> = items.iter().map(|item| detail(item)).collect();
     let plan = RequestPlan {
@@ -151,7 +151,7 @@ fn ask(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// An item with its criteria and paths, as its number and its globs say them.
-fn detail(item: &BacklogItem) -> String {
+fn detail(item: &Item) -> String {
     let criteria = (1..).zip(&item.acceptance_criteria);
     let criteria: String = criteria.map(|(number, it)| format!("\n- C-{number}: {it}")).collect();
     let paths: String = item.allowed_paths.iter().map(|path| format!("\n- `{path}`")).collect();
@@ -207,8 +207,8 @@ fn plan_again(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
 }
 
 /// The items that the sprint is to deliver, in the order of its todos.
-fn items<'t>(turn: &'t Turn<'_>, sprint: &Sprint) -> Vec<&'t BacklogItem> {
-    let queued = sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Queued);
+fn items<'t>(turn: &'t Turn<'_>, sprint: &Sprint) -> Vec<&'t Item> {
+    let queued = sprint.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Queued);
     let ids = queued.filter_map(|todo| todo.backlog_id.as_ref());
     ids.filter_map(|id| turn.item(id)).collect()
 }
@@ -225,7 +225,7 @@ fn plan_of(turn: &Turn<'_>, sprint: &Sprint) -> Plan {
         let id = RequirementId::parse(&numbered::name(REQUIREMENT, at)).ok()?;
         Some(Requirement { id, text: text.clone(), when: RequirementTime::Now })
     };
-    let item = |item: &&BacklogItem| {
+    let item = |item: &&Item| {
         let mut one = PlanItem::new(PlanItemId::parse(item.backlog_id.as_str()).ok()?, &item.title);
         one.scope.clone_from(&item.scope);
         one.criteria.clone_from(&item.acceptance_criteria);
@@ -255,7 +255,7 @@ fn by_rules(turn: &Turn<'_>, id: &SprintId) -> Vec<PlanFinding> {
     let kickoff = &sprint.kickoff;
     let mut said = vec![&kickoff.milestone, &kickoff.brief, &kickoff.request_text];
     said.extend(&kickoff.requirements);
-    for item in items.iter().filter(|it| it.source == BacklogSource::User || it.plan.is_some()) {
+    for item in items.iter().filter(|it| it.source == ItemSource::User || it.plan.is_some()) {
         said.extend([&item.title, &item.scope, &item.summary]);
     }
     let said: Vec<&str> = said.into_iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! What a planning step has to bring before the next one begins (`spec/teams.md` 9.4).
 
 use super::backlog::relevant;
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::result::{ResultStatus, SprintPlanUpdate};
 use crate::domain::sprint::{PlanningStep, Sprint};
 use crate::engine::contract::numbered::{self, REQUIREMENT};
@@ -17,7 +17,7 @@ pub const PROBLEMS_QUOTED: usize = 4;
 pub fn problems(
     step: PlanningStep,
     sprint: &Sprint,
-    items: &[&BacklogItem],
+    items: &[&Item],
     result_status: ResultStatus,
     plan_update: &SprintPlanUpdate,
     persisted: bool,
@@ -83,11 +83,11 @@ fn milestone(sprint: &Sprint, update: &SprintPlanUpdate) -> Vec<String> {
     found
 }
 
-fn name(item: &BacklogItem) -> String {
+fn name(item: &Item) -> String {
     format!("{} ({})", item.backlog_id, item.title)
 }
 
-fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<String> {
+fn defined(sprint: &Sprint, relevant: &[&Item], persisted: bool) -> Vec<String> {
     let mut found = Vec::new();
     if !persisted {
         found.push("backlog_items: none of them is in the backlog".to_owned());
@@ -117,7 +117,7 @@ fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<S
 }
 
 /// The requirements that an item says it serves and that the sprint does not have.
-fn unknown_requirements(sprint: &Sprint, item: &BacklogItem) -> Vec<String> {
+fn unknown_requirements(sprint: &Sprint, item: &Item) -> Vec<String> {
     let known = &sprint.kickoff.requirements;
     let named = item.origin.texts("requirement_refs");
     let unknown = named.iter().filter(|it| numbered::find(known, REQUIREMENT, it).is_none());
@@ -134,7 +134,7 @@ fn unknown_requirements(sprint: &Sprint, item: &BacklogItem) -> Vec<String> {
     told.collect()
 }
 
-fn ranked(relevant: &[&BacklogItem]) -> Vec<String> {
+fn ranked(relevant: &[&Item]) -> Vec<String> {
     let mut found = Vec::new();
     for item in relevant {
         if item.priority_rank == 0 {
@@ -147,10 +147,10 @@ fn ranked(relevant: &[&BacklogItem]) -> Vec<String> {
     found
 }
 
-fn selected(sprint: &Sprint, relevant: &[&BacklogItem]) -> Vec<String> {
+fn selected(sprint: &Sprint, relevant: &[&Item]) -> Vec<String> {
     let id = &sprint.sprint_id;
-    let is_planned = |item: &BacklogItem| item.planned_in_sprint_id.as_ref() == Some(id);
-    let can_begin = |item: &BacklogItem| item.status != BacklogStatus::Blocked;
+    let is_planned = |item: &Item| item.planned_in_sprint_id.as_ref() == Some(id);
+    let can_begin = |item: &Item| item.status != ItemStatus::Blocked;
     let mut found = Vec::new();
     if !relevant.iter().any(|item| is_planned(item) && can_begin(item)) {
         found.push(format!(
@@ -158,7 +158,7 @@ fn selected(sprint: &Sprint, relevant: &[&BacklogItem]) -> Vec<String> {
         ));
     }
     for item in relevant {
-        let is_selected = item.status == BacklogStatus::Selected
+        let is_selected = item.status == ItemStatus::Selected
             || item.selected_in_sprint_id.as_ref() == Some(id)
             || sprint.work.selected_backlog_ids.contains(&item.backlog_id);
         if is_selected && !is_planned(item) {
@@ -188,8 +188,8 @@ fn selected(sprint: &Sprint, relevant: &[&BacklogItem]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::backlog::BacklogKind;
-    use crate::domain::ids::{BacklogId, SprintId};
+    use crate::domain::ids::{ItemId, SprintId};
+    use crate::domain::item::ItemKind;
     use crate::domain::language::Language;
     use crate::domain::origin::OriginValue;
     use crate::domain::sprint::{BackingSource, Kickoff, PrepassStatus, ResearchPrepass, Trigger};
@@ -218,10 +218,10 @@ mod tests {
         sprint
     }
 
-    fn item(id: &str) -> BacklogItem {
+    fn item(id: &str) -> Item {
         let now = Timestamp::from_millis(0);
-        let id = BacklogId::parse(id).unwrap();
-        let mut item = BacklogItem::new(id, "Index", "", BacklogKind::Feature, now);
+        let id = ItemId::parse(id).unwrap();
+        let mut item = Item::new(id, "Index", "", ItemKind::Feature, now);
         "faster  SEARCH".clone_into(&mut item.milestone_title);
         item
     }
@@ -229,10 +229,10 @@ mod tests {
     fn asked(
         step: PlanningStep,
         sprint: &Sprint,
-        items: &[BacklogItem],
+        items: &[Item],
         update: &SprintPlanUpdate,
     ) -> String {
-        let items: Vec<&BacklogItem> = items.iter().collect();
+        let items: Vec<&Item> = items.iter().collect();
         problems(step, sprint, &items, ResultStatus::Completed, update, true).join("\n")
     }
 
@@ -295,7 +295,7 @@ mod tests {
             let mut other = item("backlog-1");
             "Another".clone_into(&mut other.milestone_title);
             let mut done = item("backlog-2");
-            done.status = BacklogStatus::Done;
+            done.status = ItemStatus::Done;
             let found = asked(step, &sprint(&[], ""), &[other, done], &SprintPlanUpdate::default());
             assert_eq!(found.is_empty(), passes, "S12 {step}");
             assert!(passes || found.contains("0 backlog items"), "S12 {found}");
@@ -340,7 +340,7 @@ mod tests {
             false,
         );
         assert_eq!(found.len(), 1, "what was given has to be stored");
-        let bare: Vec<BacklogItem> = (1..9).map(|n| item(&format!("backlog-{n}"))).collect();
+        let bare: Vec<Item> = (1..9).map(|n| item(&format!("backlog-{n}"))).collect();
         let found = asked(step, &plain, &bare, &SprintPlanUpdate::default());
         assert_eq!(found.lines().count(), PROBLEMS_QUOTED);
     }
@@ -399,19 +399,19 @@ mod tests {
         assert!(found.contains("no item that can begin"), "{found}");
         items[0].planned_in_sprint_id = Some(sprint.sprint_id.clone());
         assert_eq!(asked(step, &sprint, &items, &SprintPlanUpdate::default()), "");
-        items[1].status = BacklogStatus::Selected;
+        items[1].status = ItemStatus::Selected;
         items[1].planned_in_sprint_id = SprintId::parse("260101-Sprint-09:00").ok();
         let found = asked(step, &sprint, &items, &SprintPlanUpdate::default());
         assert!(
             found.contains("backlog-2") && found.contains("260101-Sprint-09:00"),
             "S16 {found}"
         );
-        items[1].status = BacklogStatus::Pending;
+        items[1].status = ItemStatus::Pending;
         items[0].depends_on = vec![items[1].backlog_id.clone()];
         let found = asked(step, &sprint, &items, &SprintPlanUpdate::default());
         assert!(found.contains("depends_on names backlog-2"), "{found}");
         items[0].depends_on.clear();
-        items[0].status = BacklogStatus::Blocked;
+        items[0].status = ItemStatus::Blocked;
         assert!(
             asked(step, &sprint, &items, &SprintPlanUpdate::default())
                 .contains("no item that can begin")

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::todos;
-use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus, ItemTodo};
 use crate::domain::request::RequestStatus;
-use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoStatus};
+use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoStatus, TodoWork};
 use crate::engine::plan::graph;
 use crate::engine::turn::Turn;
 
@@ -18,14 +18,14 @@ use crate::engine::turn::Turn;
 pub(super) fn merge(
     turn: &mut Turn<'_>,
     payload: &Value,
-    source: BacklogSource,
+    source: ItemSource,
     request: Option<&RequestId>,
     sprint: Option<&SprintId>,
 ) -> Result<MergeResult, MergeError> {
     let (known, settled) = (turn.items(), turn.settled_items());
     let sprint = sprint.and_then(|id| turn.sprint(id));
     let mut fixed = under_way(turn);
-    if source != BacklogSource::User {
+    if source != ItemSource::User {
         fixed.extend(approved(turn));
     }
     let context = MergeContext {
@@ -40,9 +40,9 @@ pub(super) fn merge(
     let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
     turn.ids = ids;
     let mut merged = merged?;
-    if source == BacklogSource::User {
-        let old = |item: &BacklogItem| turn.item(&item.backlog_id);
-        let is_refused = |item: &&BacklogItem| {
+    if source == ItemSource::User {
+        let old = |item: &Item| turn.item(&item.backlog_id);
+        let is_refused = |item: &&Item| {
             old(item).is_some_and(|old| old.status != item.status && is_in_work(turn, old))
         };
         if let Some(item) = merged.items.iter().find(is_refused) {
@@ -51,7 +51,7 @@ pub(super) fn merge(
     }
     for item in &merged.items {
         let mut item = kept(turn, source, item.clone());
-        if source != BacklogSource::User && is_of_approved_plan(turn, &item) {
+        if source != ItemSource::User && is_of_approved_plan(turn, &item) {
             // It joins the plan that a person has approved when a person says so.
             let old = turn.item(&item.backlog_id);
             item.planned_in_sprint_id = old.and_then(|old| old.planned_in_sprint_id.clone());
@@ -66,30 +66,30 @@ pub(super) fn merge(
 pub(in crate::engine) fn add_items(
     turn: &mut Turn<'_>,
     items: &Value,
-) -> Result<Vec<BacklogId>, MergeError> {
-    let merged = merge(turn, items, BacklogSource::User, None, None)?;
+) -> Result<Vec<ItemId>, MergeError> {
+    let merged = merge(turn, items, ItemSource::User, None, None)?;
     Ok(merged.items.into_iter().map(|item| item.backlog_id).collect())
 }
 
 /// An item as a payload leaves it, with what the payload cannot change. One that is as it was has not changed: a review
 /// is not asked for the same again.
-fn kept(turn: &Turn<'_>, source: BacklogSource, item: BacklogItem) -> BacklogItem {
+fn kept(turn: &Turn<'_>, source: ItemSource, item: Item) -> Item {
     let known = turn.item(&item.backlog_id);
     let item = of_people(known, source, item, &turn.policy.check_names);
     let Some(old) = known else { return item };
     let item = keep_held(turn, old, keep_planned(old, source, item));
     let item = keep_given_up(old, source, item);
     let item = keep_delivered(turn, old, source, item);
-    let same = BacklogItem { updated_at: old.updated_at, ..item.clone() };
+    let same = Item { updated_at: old.updated_at, ..item.clone() };
     if same == *old { same } else { item }
 }
 
 /// What the team could not do people alone make possible again.
-fn keep_given_up(old: &BacklogItem, source: BacklogSource, mut item: BacklogItem) -> BacklogItem {
-    if !old.origin.has(GAVE_UP) || old.status != BacklogStatus::Blocked {
+fn keep_given_up(old: &Item, source: ItemSource, mut item: Item) -> Item {
+    if !old.origin.has(GAVE_UP) || old.status != ItemStatus::Blocked {
         return item;
     }
-    if source == BacklogSource::User {
+    if source == ItemSource::User {
         if item.status != old.status {
             item.origin.remove(GAVE_UP);
         }
@@ -100,7 +100,7 @@ fn keep_given_up(old: &BacklogItem, source: BacklogSource, mut item: BacklogItem
             item.origin.set(key, value);
         }
     }
-    BacklogItem {
+    Item {
         status: old.status,
         dropped_reason: old.dropped_reason.clone(),
         blocked_reason: old.blocked_reason.clone(),
@@ -113,35 +113,30 @@ fn keep_given_up(old: &BacklogItem, source: BacklogSource, mut item: BacklogItem
 
 /// What an item was built on stays known when that has been delivered, though no agent names it any more: it is handed over
 /// to whoever builds the item, and nothing waits for it.
-fn keep_delivered(
-    turn: &Turn<'_>,
-    old: &BacklogItem,
-    source: BacklogSource,
-    mut item: BacklogItem,
-) -> BacklogItem {
-    if source == BacklogSource::User {
+fn keep_delivered(turn: &Turn<'_>, old: &Item, source: ItemSource, mut item: Item) -> Item {
+    if source == ItemSource::User {
         return item;
     }
     let settled = turn.settled_items();
-    let is_delivered = |id: &BacklogId| match turn.item(id) {
-        Some(on) => on.status == BacklogStatus::Done,
+    let is_delivered = |id: &ItemId| match turn.item(id) {
+        Some(on) => on.status == ItemStatus::Done,
         None => settled.contains_key(id),
     };
     let gone = old.depends_on.iter().filter(|id| is_delivered(id));
-    let gone: Vec<BacklogId> = gone.filter(|id| !item.depends_on.contains(id)).cloned().collect();
+    let gone: Vec<ItemId> = gone.filter(|id| !item.depends_on.contains(id)).cloned().collect();
     item.depends_on.extend(gone);
     item
 }
 
 /// What a person's plan says of an item stays as it is, whatever an agent proposes.
-fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> BacklogItem {
-    if source == BacklogSource::User || (old.plan.is_none() && old.piece_of.is_none()) {
+fn keep_planned(old: &Item, source: ItemSource, item: Item) -> Item {
+    if source == ItemSource::User || (old.plan.is_none() && old.piece_of.is_none()) {
         return item;
     }
     if old.plan.is_none() {
         // Of a piece it says how far it goes, and that it is wanted.
-        let is_dropped = item.status == BacklogStatus::Dropped;
-        return BacklogItem {
+        let is_dropped = item.status == ItemStatus::Dropped;
+        return Item {
             status: if is_dropped { old.status } else { item.status },
             dropped_reason: old.dropped_reason.clone(),
             allowed_paths: old.allowed_paths.clone(),
@@ -153,8 +148,8 @@ fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> 
         refs if refs.is_empty() => origin.remove("requirement_refs"),
         refs => origin.set("requirement_refs", refs),
     }
-    let is_dropped = item.status == BacklogStatus::Dropped;
-    BacklogItem {
+    let is_dropped = item.status == ItemStatus::Dropped;
+    Item {
         // People drop what they have planned.
         status: if is_dropped { old.status } else { item.status },
         dropped_reason: old.dropped_reason.clone(),
@@ -172,13 +167,8 @@ fn keep_planned(old: &BacklogItem, source: BacklogSource, item: BacklogItem) -> 
 
 /// What a person wrote stands first among the criteria, whatever an agent proposes, which leaves none of its own to
 /// people.
-fn of_people(
-    known: Option<&BacklogItem>,
-    source: BacklogSource,
-    mut item: BacklogItem,
-    checks: &[String],
-) -> BacklogItem {
-    if source == BacklogSource::User {
+fn of_people(known: Option<&Item>, source: ItemSource, mut item: Item, checks: &[String]) -> Item {
+    if source == ItemSource::User {
         item.persons_criteria.clone_from(&item.acceptance_criteria);
         return item;
     }
@@ -191,14 +181,14 @@ fn of_people(
 }
 
 /// What a todo holds is not taken from it by words: its status follows its request.
-fn keep_held(turn: &Turn<'_>, old: &BacklogItem, item: BacklogItem) -> BacklogItem {
+fn keep_held(turn: &Turn<'_>, old: &Item, item: Item) -> Item {
     if !is_held(turn, old) {
         // A sprint selects, nobody else.
-        let selected = item.status == BacklogStatus::Selected;
+        let selected = item.status == ItemStatus::Selected;
         let status = if selected { old.status } else { item.status };
-        return BacklogItem { status, ..item };
+        return Item { status, ..item };
     }
-    BacklogItem {
+    Item {
         status: old.status,
         selected_in_sprint_id: old.selected_in_sprint_id.clone(),
         planned_in_sprint_id: old.planned_in_sprint_id.clone(),
@@ -213,22 +203,23 @@ fn keep_held(turn: &Turn<'_>, old: &BacklogItem, item: BacklogItem) -> BacklogIt
 
 /// Brings the sprint's todos in line with the items that are planned for it; says what is wrong with them.
 pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
+    restore(turn, id);
     let Some(sprint) = turn.sprint(id).cloned() else { return Vec::new() };
     let items = turn.items();
-    let mut planned: BTreeMap<BacklogId, BacklogItem> = items
+    let mut planned: BTreeMap<ItemId, Item> = items
         .into_iter()
         .filter(|(_, item)| {
             let mine = item.planned_in_sprint_id.as_ref() == Some(id)
                 || item.selected_in_sprint_id.as_ref() == Some(id);
-            let free = || item.status == BacklogStatus::Pending && is_free(turn, item);
-            mine && (item.status == BacklogStatus::Selected || free())
+            let free = || item.status == ItemStatus::Pending && is_free(turn, item);
+            mine && (item.status == ItemStatus::Selected || free())
         })
         .map(|(id, item)| (id.clone(), item.clone()))
         .collect();
-    let edges: Vec<(BacklogId, Vec<BacklogId>)> =
+    let edges: Vec<(ItemId, Vec<ItemId>)> =
         planned.iter().map(|(id, item)| (id.clone(), item.depends_on.clone())).collect();
     if let Some(cycle) = graph::cycle(&edges) {
-        let names: Vec<&str> = cycle.iter().map(BacklogId::as_str).collect();
+        let names: Vec<&str> = cycle.iter().map(ItemId::as_str).collect();
         return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
     }
     let early = too_early(turn, &sprint, &planned);
@@ -240,35 +231,19 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
     );
     for item in &early {
         planned.remove(item);
-        if turn.item(item).is_some_and(|it| it.status == BacklogStatus::Selected) {
+        if turn.item(item).is_some_and(|it| it.status == ItemStatus::Selected) {
             turn.edit_item(item, |it| {
-                it.status = BacklogStatus::Pending;
+                it.status = ItemStatus::Pending;
                 it.selected_in_sprint_id = None;
             });
             release_todo(turn, item);
         }
     }
-    let Some(sprint) = turn.sprint(id).cloned() else { return Vec::new() };
-    let todos = refreshed(turn, &sprint, &planned);
-    let kept: Vec<BacklogId> = todos.iter().filter_map(|todo| todo.backlog_id.clone()).collect();
-    for (backlog_id, item) in planned {
-        let mut item = item;
-        item.status = BacklogStatus::Selected;
-        item.selected_in_sprint_id = Some(id.clone());
-        item.milestone_title.clone_from(&sprint.milestone_title);
-        if kept.contains(&backlog_id) && turn.item(&backlog_id) != Some(&item) {
-            item.updated_at = turn.now;
-            turn.put_item(item);
-        }
-    }
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.work.selected_backlog_ids = kept;
-        sprint.work.todos = todos;
-    }
+    select(turn, id, planned);
     if early.is_empty() {
         return Vec::new();
     }
-    let is_over = |sprint: &Sprint| sprint.work.todos.iter().all(|it| it.status.is_terminal());
+    let is_over = |sprint: &Sprint| sprint.work.todos.iter().all(|it| it.work.status.is_terminal());
     if turn.sprint(id).is_some_and(|it| it.phase == Phase::Initial && is_over(it)) {
         return vec![left_out];
     }
@@ -281,28 +256,30 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
 fn too_early(
     turn: &Turn<'_>,
     sprint: &Sprint,
-    planned: &BTreeMap<BacklogId, BacklogItem>,
-) -> BTreeSet<BacklogId> {
+    planned: &BTreeMap<ItemId, Item>,
+) -> BTreeSet<ItemId> {
     let todos = &sprint.work.todos;
-    let has_todo = |id: &BacklogId| {
+    let has_todo = |id: &ItemId| {
         let is_its = |todo: &Todo| {
-            todo.backlog_id.as_ref() == Some(id) || todo.carry_over_backlog_id.as_ref() == Some(id)
+            todo.backlog_id.as_ref() == Some(id)
+                || todo.work.carry_over_backlog_id.as_ref() == Some(id)
         };
         todos.iter().any(is_its)
     };
-    let has_begun = |id: &BacklogId| {
-        let is_open = |todo: &Todo| todo.status != TodoStatus::Queued && !todo.status.is_terminal();
+    let has_begun = |id: &ItemId| {
+        let is_open =
+            |todo: &Todo| todo.work.status != TodoStatus::Queued && !todo.work.status.is_terminal();
         todos.iter().any(|todo| is_open(todo) && todo.backlog_id.as_ref() == Some(id))
     };
     let mut left_out = BTreeSet::new();
     loop {
-        let comes = |id: &BacklogId| planned.contains_key(id) || has_todo(id);
-        let waits = |item: &BacklogItem| {
+        let comes = |id: &ItemId| planned.contains_key(id) || has_todo(id);
+        let waits = |item: &Item| {
             let mut on = item.depends_on.iter();
             on.any(|id| turn.item(id).is_some() && (left_out.contains(id) || !comes(id)))
         };
         let open = planned.iter().filter(|(id, _)| !left_out.contains(*id) && !has_begun(id));
-        let more: Vec<BacklogId> =
+        let more: Vec<ItemId> =
             open.filter(|(_, item)| waits(item)).map(|(id, _)| id.clone()).collect();
         if more.is_empty() {
             return left_out;
@@ -313,28 +290,35 @@ fn too_early(
 
 /// The item of a todo; where its record is gone, what the todo still tells of it (`spec/teams.md` 9.7). `None`
 /// where the todo has none, or it was settled by somebody else.
-pub(super) fn item_of(turn: &Turn<'_>, todo: &Todo) -> Option<BacklogItem> {
+pub(super) fn item_of(turn: &Turn<'_>, todo: &Todo, sprint: &SprintId) -> Option<Item> {
     let id = todo.backlog_id.as_ref()?;
     match turn.item(id) {
         Some(item) => Some(item.clone()),
         None if turn.settled_items().contains_key(id) => None,
-        None => Some(backlog::restored(id.clone(), todo, turn.now)),
+        None => Some(backlog::restored(id.clone(), todo, sprint, turn.now)),
     }
 }
 
-/// Items that are gone come back from the todos that wait for their turn or are at work: somebody removed a
-/// record while the team was down.
+/// Items that are gone come back from the todos that wait for their turn or are at work: somebody removed a record while
+/// the team was down. One that an older build wrote gets the todo that it is.
 pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
-    let is_gone = |todo: &&Todo| {
-        !todo.status.is_terminal()
-            && todo.backlog_id.as_ref().is_some_and(|id| turn.item(id).is_none())
+    let knows_it = |todo: &Todo| {
+        let item = todo.backlog_id.as_ref().map(|id| turn.item(id));
+        item.is_none_or(|item| item.is_some_and(|item| item.todo.is_some()))
     };
-    let gone: Vec<Todo> = sprint.work.todos.iter().filter(is_gone).cloned().collect();
-    for todo in gone {
-        let Some(mut item) = item_of(turn, &todo) else { continue };
-        backlog::set_by_todo(&mut item, &todo, None, id, turn.now);
-        let payload = json!({ "todo_id": todo.todo_id.as_str() });
+    let open = |todo: &Todo| !todo.work.status.is_terminal();
+    let todos: Vec<(usize, Todo)> = (sprint.work.todos.iter().cloned().enumerate())
+        .filter(|(_, todo)| open(todo) && !knows_it(todo))
+        .collect();
+    for (at, todo) in todos {
+        if todo.backlog_id.as_ref().is_some_and(|id| turn.item(id).is_some()) {
+            turn.edit_todo(id, at, |_| ());
+            continue;
+        }
+        let Some(mut item) = item_of(turn, &todo, id) else { continue };
+        backlog::set_by_todo(&mut item, None, turn.now);
+        let payload = json!({ "todo_id": todo.work.todo_id.as_str() });
         turn.sprint_event(id, SprintEventKind::ItemRestored, &item.title, payload);
         turn.put_item(item);
     }
@@ -343,13 +327,13 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
 /// What depends on an item that was dropped in this turn is blocked, since nobody will deliver that; a person or the
 /// planner says whether it is wanted without.
 pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
-    let dropped: Vec<BacklogItem> =
-        turn.changed_items().filter(|it| it.status == BacklogStatus::Dropped).cloned().collect();
+    let dropped: Vec<Item> =
+        turn.changed_items().filter(|it| it.status == ItemStatus::Dropped).cloned().collect();
     for gone in dropped {
-        let waits = |item: &&BacklogItem| item.depends_on.contains(&gone.backlog_id);
+        let waits = |item: &&Item| item.depends_on.contains(&gone.backlog_id);
         let items = turn.items().into_values().filter(waits);
-        let is_free = |item: &&BacklogItem| !is_in_work(turn, item);
-        let all: Vec<BacklogId> = items.filter(is_free).map(|it| it.backlog_id.clone()).collect();
+        let is_free = |item: &&Item| !is_in_work(turn, item);
+        let all: Vec<ItemId> = items.filter(is_free).map(|it| it.backlog_id.clone()).collect();
         for id in all {
             turn.edit_item(&id, |item| {
                 let reason = format!(
@@ -358,10 +342,10 @@ pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
                 );
                 // One that waits for something else as well says both.
                 item.blocked_reason = match (item.status, item.blocked_reason.as_str()) {
-                    (BacklogStatus::Blocked, old) if !old.is_empty() => format!("{old}\n{reason}"),
+                    (ItemStatus::Blocked, old) if !old.is_empty() => format!("{old}\n{reason}"),
                     (_, _) => reason,
                 };
-                item.status = BacklogStatus::Blocked;
+                item.status = ItemStatus::Blocked;
                 "set it to pending if it is wanted without, or drop it as well"
                     .clone_into(&mut item.recommended_next_step);
                 // Whoever lets it go on does without.
@@ -375,114 +359,96 @@ pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
 }
 
 /// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun.
-fn release_todo(turn: &mut Turn<'_>, item: &BacklogId) {
-    let waits =
-        |todo: &Todo| todo.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item);
+fn release_todo(turn: &mut Turn<'_>, item: &ItemId) {
+    let waits = |todo: &Todo| {
+        todo.work.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item)
+    };
     let Some(sprint) = turn.active_sprint() else { return };
     let Some(at) = sprint.work.todos.iter().position(waits) else { return };
     let (id, todo) = (sprint.sprint_id.clone(), sprint.work.todos[at].clone());
     let now = turn.now;
-    if let Some(todo) = turn.edit_todo(&id, at) {
-        todo.status = TodoStatus::Cancelled;
-        todo.ended_at = Some(now);
-    }
-    let payload = json!({ "todo_id": todo.todo_id.as_str() });
+    turn.edit_todo(&id, at, |work| {
+        work.status = TodoStatus::Cancelled;
+        work.ended_at = Some(now);
+    });
+    turn.edit_item(item, |item| item.todo = None);
+    let payload = json!({ "todo_id": todo.work.todo_id.as_str() });
     turn.sprint_event(&id, SprintEventKind::TodoReleased, &todo.title, payload);
 }
 
 /// What waits for an item waits for those that take its place.
-pub(in crate::engine) fn hand_over_dependents(
-    turn: &mut Turn<'_>,
-    old: &BacklogId,
-    new: &[BacklogId],
-) {
-    let waits = |item: &&BacklogItem| item.depends_on.contains(old);
-    let all: Vec<BacklogId> =
+pub(in crate::engine) fn hand_over_dependents(turn: &mut Turn<'_>, old: &ItemId, new: &[ItemId]) {
+    let waits = |item: &&Item| item.depends_on.contains(old);
+    let all: Vec<ItemId> =
         turn.items().into_values().filter(waits).map(|item| item.backlog_id.clone()).collect();
     for id in all {
         turn.edit_item(&id, |item| {
             item.depends_on.retain(|on| on != old);
             let more = new.iter().filter(|on| !item.depends_on.contains(on));
-            let more: Vec<BacklogId> = more.cloned().collect();
+            let more: Vec<ItemId> = more.cloned().collect();
             item.depends_on.extend(more);
         });
     }
 }
 
-fn refreshed(
-    turn: &mut Turn<'_>,
-    sprint: &Sprint,
-    planned: &BTreeMap<BacklogId, BacklogItem>,
-) -> Vec<Todo> {
-    let now = turn.now;
-    let waits = |todo: &Todo| todo.status == TodoStatus::Queued;
-    // What has begun stays whatever became of its item; what has not goes with it.
-    let mut todos: Vec<Todo> = sprint
-        .work
-        .todos
-        .iter()
-        .filter(|todo| {
-            !waits(todo) || todo.backlog_id.as_ref().is_some_and(|id| planned.contains_key(id))
-        })
-        .cloned()
-        .collect();
+/// Makes todos of the planned items. What has begun stays whatever became of its item; what has not goes with it.
+fn select(turn: &mut Turn<'_>, id: &SprintId, planned: BTreeMap<ItemId, Item>) {
+    let waits = |work: &TodoWork| work.status == TodoStatus::Queued;
+    let is_planned = |id: &ItemId| planned.contains_key(id);
+    let stays =
+        |todo: &Todo| !waits(&todo.work) || todo.backlog_id.as_ref().is_some_and(is_planned);
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    let milestone = sprint.milestone_title.clone();
+    let gone: Vec<Todo> = sprint.work.todos.extract_if(.., |todo| !stays(todo)).collect();
+    for item in gone.into_iter().filter_map(|todo| todo.backlog_id) {
+        turn.edit_item(&item, |item| item.todo = None);
+    }
     // Records and reports list todos as they were made: by rank, as people expect them.
-    let mut by_rank: Vec<(&BacklogId, &BacklogItem)> = planned.iter().collect();
-    by_rank.sort_by_key(|(_, item)| (todos::rank_or_last(item.priority_rank), item.created_at));
-    for (backlog_id, item) in by_rank {
-        let at = todos.iter().position(|todo| {
-            todo.backlog_id.as_ref() == Some(backlog_id) && !todo.status.is_terminal()
+    let mut by_rank: Vec<Item> = planned.into_values().collect();
+    by_rank.sort_by_key(|item| (todos::rank_or_last(item.priority_rank), item.created_at));
+    for item in &mut by_rank {
+        item.status = ItemStatus::Selected;
+        item.selected_in_sprint_id = Some(id.clone());
+        item.milestone_title.clone_from(&milestone);
+        let its = item.todo.take().filter(|todo| todo.sprint_id == *id);
+        let its = its.map(|todo| todo.work).filter(|work| !work.status.is_terminal());
+        let mut work = its.unwrap_or_else(|| {
+            let todo_id = turn.ids.todo(&turn.now.format_in(turn.zone(), "%H%M%S"));
+            TodoWork::new(todo_id, turn.now)
         });
-        let at = at.unwrap_or_else(|| {
-            let id = turn.ids.todo(&now.format_in(turn.zone(), "%H%M%S"));
-            let mut todo = Todo::new(id, &item.title, now);
-            todo.backlog_id = Some(backlog_id.clone());
-            todos.push(todo);
-            todos.len() - 1
-        });
-        let todo = &mut todos[at];
-        todo.priority_rank = item.priority_rank;
-        todo.effort = item.effort;
-        if waits(todo) {
+        if waits(&work) {
             // Whoever goes on with it reads what came of it before.
             let goes_on = item.carry_over_of.is_some()
                 || !item.answers.is_empty()
                 || item.origin.has("todo_id");
             let before = item.origin.text("request_id").filter(|_| goes_on);
             let before = before.and_then(|id| RequestId::parse(id).ok());
-            todo.retry_of_request_id = todo.retry_of_request_id.take().or(before);
-            todo.title.clone_from(&item.title);
-            todo.milestone_title.clone_from(&sprint.milestone_title);
-            todo.acceptance_criteria.clone_from(&item.acceptance_criteria);
-            todo.requirements = item.origin.texts("requirement_refs");
+            work.retry_of_request_id = work.retry_of_request_id.take().or(before);
+        }
+        item.todo = Some(ItemTodo { sprint_id: id.clone(), work });
+        if turn.item(&item.backlog_id) != Some(item) {
+            item.updated_at = turn.now;
+            turn.put_item(item.clone());
         }
     }
-    // A todo that failed stands for the item that carries it on, until a todo is made of that.
-    let carried = todos
-        .iter()
-        .filter_map(|todo| Some((todo.carry_over_backlog_id.clone()?, todo.todo_id.clone())));
-    let own =
-        todos.iter().filter_map(|todo| Some((todo.backlog_id.clone()?, todo.todo_id.clone())));
-    let by_item: BTreeMap<BacklogId, TodoId> = carried.chain(own).collect();
-    for todo in &mut todos {
-        let item = todo.backlog_id.as_ref().and_then(|id| planned.get(id));
-        if let Some(item) = item {
-            // What is not in the sprint any more is delivered, or is not waited for.
-            todo.depends_on =
-                item.depends_on.iter().filter_map(|id| by_item.get(id).cloned()).collect();
-        }
+    // What depends on one that came later knows its todo only now.
+    for item in &by_rank {
+        turn.show(item);
     }
-    todos
+    if let Some(sprint) = turn.edit_sprint(id) {
+        let all = sprint.work.todos.iter().filter_map(|todo| todo.backlog_id.clone());
+        sprint.work.selected_backlog_ids = all.collect();
+    }
 }
 
 /// Whether an item can be taken into a sprint now: it waits for nothing that is blocked or in other hands.
-pub(super) fn is_free(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+pub(super) fn is_free(turn: &Turn<'_>, item: &Item) -> bool {
     let mut seen = BTreeSet::new();
     is_free_beside(turn, item, &mut seen)
 }
 
-fn is_free_beside(turn: &Turn<'_>, item: &BacklogItem, seen: &mut BTreeSet<BacklogId>) -> bool {
-    if item.status == BacklogStatus::Selected {
+fn is_free_beside(turn: &Turn<'_>, item: &Item, seen: &mut BTreeSet<ItemId>) -> bool {
+    if item.status == ItemStatus::Selected {
         return true;
     }
     if !backlog::is_actionable(item) || is_in_work(turn, item) {
@@ -497,13 +463,13 @@ fn is_free_beside(turn: &Turn<'_>, item: &BacklogItem, seen: &mut BTreeSet<Backl
 }
 
 /// Whether a sprint has taken the item, or an open request still works on it: then it is not changed.
-pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &BacklogItem) -> bool {
-    item.status == BacklogStatus::Selected || is_in_work(turn, item)
+pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &Item) -> bool {
+    item.status == ItemStatus::Selected || is_in_work(turn, item)
 }
 
 /// The items that somebody works on now, or whose change is made and judged. One whose request waits for an answer may
 /// be changed.
-fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
+fn under_way(turn: &Turn<'_>) -> BTreeSet<ItemId> {
     let at_work = turn.requests().filter(|request| match request.status {
         RequestStatus::Queued | RequestStatus::Delegated => true,
         RequestStatus::Blocked => {
@@ -518,13 +484,13 @@ fn under_way(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
 }
 
 /// The items of the sprint whose plan a person has approved.
-fn approved(turn: &Turn<'_>) -> BTreeSet<BacklogId> {
+fn approved(turn: &Turn<'_>) -> BTreeSet<ItemId> {
     let items = turn.items().into_values().filter(|item| is_of_approved_plan(turn, item));
     items.map(|item| item.backlog_id.clone()).collect()
 }
 
 /// Whether an item is, as it says, of the sprint whose plan a person has approved.
-fn is_of_approved_plan(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+fn is_of_approved_plan(turn: &Turn<'_>, item: &Item) -> bool {
     turn.active_sprint().filter(|sprint| sprint.planning.is_approved).is_some_and(|sprint| {
         let its = [&item.planned_in_sprint_id, &item.selected_in_sprint_id];
         its.iter().any(|id| id.as_ref() == Some(&sprint.sprint_id))
@@ -532,7 +498,7 @@ fn is_of_approved_plan(turn: &Turn<'_>, item: &BacklogItem) -> bool {
 }
 
 /// Whether an open request still works on the item, such as one whose commit waits for the branch.
-fn is_in_work(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+fn is_in_work(turn: &Turn<'_>, item: &Item) -> bool {
     turn.requests().any(|request| {
         request.backlog_id.as_ref() == Some(&item.backlog_id) && !request.status.is_terminal()
     })
@@ -541,30 +507,30 @@ fn is_in_work(turn: &Turn<'_>, item: &BacklogItem) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::backlog::BacklogKind;
     use crate::domain::criterion::written;
+    use crate::domain::item::ItemKind;
     use crate::domain::time::Timestamp;
 
     #[test]
     fn what_a_person_wrote_stays_and_what_an_agent_wrote_may_change() {
-        let id = BacklogId::parse("backlog-1").unwrap();
-        let new = BacklogItem::new(id, "T", "", BacklogKind::Bug, Timestamp::from_millis(0));
-        let said = |criteria: &[&str]| BacklogItem {
+        let id = ItemId::parse("backlog-1").unwrap();
+        let new = Item::new(id, "T", "", ItemKind::Bug, Timestamp::from_millis(0));
+        let said = |criteria: &[&str]| Item {
             acceptance_criteria: criteria.iter().map(|text| Criterion::from(*text)).collect(),
             ..new.clone()
         };
-        let by = |known: Option<&BacklogItem>, source, criteria: &[&str]| {
+        let by = |known: Option<&Item>, source, criteria: &[&str]| {
             of_people(known, source, said(criteria), &["unit".to_owned()])
         };
-        let item = by(None, BacklogSource::User, &["it works", "(manual) it looks calm"]);
-        let once = by(Some(&item), BacklogSource::Planner, &["it works", "(manual) it is fast"]);
+        let item = by(None, ItemSource::User, &["it works", "(manual) it looks calm"]);
+        let once = by(Some(&item), ItemSource::Planner, &["it works", "(manual) it is fast"]);
         let all = ["it works", "(manual) it looks calm", "it is fast"];
         assert_eq!(written(&once.acceptance_criteria), all);
         // What the planner added it may take back, and nothing grows with each review.
-        let again = by(Some(&once), BacklogSource::Planner, &["it is small"]);
+        let again = by(Some(&once), ItemSource::Planner, &["it is small"]);
         let all = ["it works", "(manual) it looks calm", "it is small"];
         assert_eq!(written(&again.acceptance_criteria), all);
-        let own = by(None, BacklogSource::Planner, &["(manual) whatever"]);
+        let own = by(None, ItemSource::Planner, &["(manual) whatever"]);
         assert_eq!(written(&own.acceptance_criteria), ["whatever"]);
     }
 }

@@ -6,7 +6,7 @@ use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
 use super::todos::{self, TodoRecords, TodoWait};
 use super::{closing, initial, position, queue, say};
-use crate::domain::ids::SprintId;
+use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Params, ReplyRoute, Request, RequestConversation, Room};
@@ -44,7 +44,7 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
     let records = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
-        let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+        let request = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
         // One that is opened just now counts from the next decision on.
         let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
         TodoRecords::of(item, gate.map(|it| &**it))
@@ -55,7 +55,7 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     for at in begin {
         start(turn, id, at);
     }
-    let is_running = |todo: &Todo| todo.status == TodoStatus::Running;
+    let is_running = |todo: &Todo| todo.work.status == TodoStatus::Running;
     turn.sprint(id).is_some_and(|sprint| sprint.work.todos.iter().any(is_running))
 }
 
@@ -72,7 +72,7 @@ pub fn slots(policy: &Policy, sprint: &Sprint) -> usize {
 /// Whether the planner has to look: after every todo, and once an interval.
 fn review_is_due(turn: &Turn<'_>, sprint: &Sprint) -> bool {
     let Some(last) = sprint.planning.last_review_at else { return true };
-    let ended = sprint.work.todos.iter().any(|todo| todo.ended_at.is_some_and(|at| at > last));
+    let ended = sprint.work.todos.iter().any(|todo| todo.work.ended_at.is_some_and(|at| at > last));
     let interval = u64::from(turn.policy.sprint.interval_minutes) * 60;
     ended || turn.now >= last.plus_seconds(interval)
 }
@@ -136,12 +136,12 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         params: Params {
             kind: Some("sprint_internal".to_owned()),
             workflow: Some(workflow),
-            retry_of_request_id: todo.retry_of_request_id.clone(),
+            retry_of_request_id: todo.work.retry_of_request_id.clone(),
             ..Params::default()
         },
         sprint_id: Some(id.clone()),
         backlog_id: todo.backlog_id.clone(),
-        todo_id: Some(todo.todo_id.clone()),
+        todo_id: Some(todo.work.todo_id.clone()),
         created_at: now,
         updated_at: now,
         conversation: RequestConversation {
@@ -160,14 +160,14 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     };
     turn.create(request);
     turn.record(&request_id, EventKind::Created, "runtime", &todo.title, Value::Null);
-    if let Some(todo) = turn.edit_todo(id, at) {
-        todo.status = TodoStatus::Running;
-        todo.request_id = Some(request_id.clone());
-        todo.started_at = Some(now);
-        todo.ended_at = None;
-    }
+    turn.edit_todo(id, at, |work| {
+        work.status = TodoStatus::Running;
+        work.request_id = Some(request_id.clone());
+        work.started_at = Some(now);
+        work.ended_at = None;
+    });
     let payload = json!({
-        "todo_id": todo.todo_id.as_str(),
+        "todo_id": todo.work.todo_id.as_str(),
         "request_id": request_id.as_str(),
     });
     turn.sprint_event(id, SprintEventKind::TodoStarted, &todo.title, payload);
@@ -176,7 +176,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
 }
 
 /// What the todo's request says.
-fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> String {
+fn words(todo: &Todo, item: Option<&crate::domain::item::Item>) -> String {
     let mut text = todo.title.clone();
     if let Some(item) = item {
         for part in [&item.summary, &item.scope] {
@@ -203,32 +203,31 @@ fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> Str
 /// Nothing else is left: what could not be brought to the branch is tried once more. Whether something is.
 fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
-    let again: Vec<usize> = (0..sprint.work.todos.len())
-        .filter(|at| {
-            let todo = &sprint.work.todos[*at];
+    let again: Vec<(usize, Option<RequestId>)> = (sprint.work.todos.iter().enumerate())
+        .filter(|(_, todo)| {
             // Where two versions do not go together, trying is over.
-            let request = todo.request_id.as_ref().and_then(|id| turn.request(id));
+            let request = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
             let blocked = request.and_then(|request| request.blocked.as_ref());
             let has_given_up = request.is_some_and(Request::has_given_up);
-            todo.status == TodoStatus::Uncommitted
+            todo.work.status == TodoStatus::Uncommitted
                 && !has_given_up
-                && todo.commit_retries < COMMIT_RETRIES
+                && todo.work.commit_retries < COMMIT_RETRIES
                 && blocked.is_none_or(|it| !it.code.is_about_a_conflict())
         })
+        .map(|(at, todo)| (at, todo.work.request_id.clone()))
         .collect();
-    for at in &again {
-        let Some(todo) = turn.edit_todo(id, *at) else { continue };
-        todo.commit_retries += 1;
-        let Some(request) = todo.request_id.clone() else { continue };
-        if turn.request(&request).is_some() {
+    for (at, request) in &again {
+        turn.edit_todo(id, *at, |work| work.commit_retries += 1);
+        let Some(request) = request else { continue };
+        if turn.request(request).is_some() {
             turn.record(
-                &request,
+                request,
                 EventKind::Retried,
                 "runtime",
                 "the commit once more",
                 Value::Null,
             );
-            intake::try_again(turn, &request);
+            intake::try_again(turn, request);
         }
     }
     !again.is_empty()

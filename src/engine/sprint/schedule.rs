@@ -2,8 +2,8 @@
 //! next instant at which something can change by time alone.
 
 use super::{backlog, say, slots, sourcing, start};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::ItemId;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Kickoff, SprintStatus, Trigger, WrapUp};
@@ -160,13 +160,13 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
 /// Today's sourcing lets none in; older workspaces bring them.
 fn drop_echoes(turn: &mut Turn<'_>) {
     let is_waiting_echo =
-        |item: &&BacklogItem| item.status == BacklogStatus::Pending && backlog::is_echo(item);
+        |item: &&Item| item.status == ItemStatus::Pending && backlog::is_echo(item);
     let items = turn.items().into_values();
-    let echoes: Vec<BacklogId> =
+    let echoes: Vec<ItemId> =
         items.filter(is_waiting_echo).map(|item| item.backlog_id.clone()).collect();
     for id in echoes {
         turn.edit_item(&id, |item| {
-            item.status = BacklogStatus::Dropped;
+            item.status = ItemStatus::Dropped;
             item.planned_in_sprint_id = None;
             "an echo of the team's own work".clone_into(&mut item.dropped_reason);
         });

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::duties::{self, DutyRequest};
 use super::{is_held, queue, say};
-use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus, GAVE_UP};
 use crate::domain::effect::EffectKind;
 use crate::domain::finding::Finding;
-use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::intent::Intent;
+use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::domain::origin::Origin;
 use crate::domain::policy::Policy;
@@ -98,7 +98,7 @@ pub(super) fn discovered(
 }
 
 /// What an item was found by: the trace that it carries or, as in older workspaces, what its origin names.
-fn trace_of(item: &BacklogItem) -> Option<String> {
+fn trace_of(item: &Item) -> Option<String> {
     let own = item.origin.text("trace").map(ToOwned::to_owned);
     own.or_else(|| made_of(&item.origin))
 }
@@ -180,7 +180,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     {
         return;
     }
-    let stored = store(turn, request, BacklogSource::Sourcer);
+    let stored = store(turn, request, ItemSource::Sourcer);
     let scheduler = turn.edit_scheduler();
     match stored {
         Ok((added, updated)) => {
@@ -201,7 +201,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
 fn store(
     turn: &mut Turn<'_>,
     request: &Request,
-    source: BacklogSource,
+    source: ItemSource,
 ) -> Result<(usize, usize), String> {
     let result = duties::outcome(request)?;
     let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
@@ -217,8 +217,7 @@ fn store(
 /// Whether a sprint has to wait until the planner has looked at what is blocked. It looks once at each set.
 pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     let items = turn.items().into_values();
-    let mut blocked: Vec<&BacklogItem> =
-        items.filter(|item| item.status == BacklogStatus::Blocked).collect();
+    let mut blocked: Vec<&Item> = items.filter(|item| item.status == ItemStatus::Blocked).collect();
     if blocked.is_empty() {
         if !turn.scheduler().blocked_review.fingerprint.is_empty() {
             let scheduler = turn.edit_scheduler();
@@ -246,7 +245,8 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     }
     let lifecycle = Lifecycle::of(Subject::Sourcing);
     let Some(step) = lifecycle.step(lifecycle.begin_blocked) else { return false };
-    let blocked_items = blocked.iter().map(|it| json!(it)).collect();
+    let told = |item: &Item| json!(Item { todo: None, ..item.clone() });
+    let blocked_items = blocked.iter().map(|item| told(item)).collect();
     let scope = format!("{} blocked item(s)", blocked.len());
     let duty = DutyDetails::BlockedReview { blocked_items };
     let request = duties::ask(turn, DutyRequest { duty, step, sprint: None, scope });
@@ -267,7 +267,7 @@ pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
     {
         return;
     }
-    let status = match store(turn, request, BacklogSource::Planner) {
+    let status = match store(turn, request, ItemSource::Planner) {
         Ok(_) => ReviewEnd::Completed,
         Err(reason) => ReviewEnd::Failed(crate::engine::say::cut(&reason, 200)),
     };
@@ -287,14 +287,14 @@ pub(in crate::engine) fn answered(
         let text = text.to_lowercase();
         text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
     };
-    let names = |item: &BacklogItem| {
+    let names = |item: &Item| {
         let is_id = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let mut all = words.split(|c: char| !is_id(c));
         resumes && all.any(|word| word == item.backlog_id.as_str())
             || flat(&words) == flat(&item.title)
     };
     let items = turn.items().into_values();
-    let item = items.filter(|item| item.status == BacklogStatus::Blocked).find(|item| {
+    let item = items.filter(|item| item.status == ItemStatus::Blocked).find(|item| {
         let request = item.origin.text("request_id");
         let has_ended = |id: &str| {
             let request = RequestId::parse(id).ok().and_then(|id| turn.request(&id));
@@ -318,31 +318,31 @@ pub(in crate::engine) fn answered(
 pub(in crate::engine) fn put_aside_with<'t>(
     turn: &'t Turn<'_>,
     request: &RequestId,
-) -> Option<&'t BacklogItem> {
+) -> Option<&'t Item> {
     let mut items = turn.items().into_values();
     items.find(|item| {
-        item.status == BacklogStatus::Blocked && item.is_of_ended(request) && !is_held(turn, item)
+        item.status == ItemStatus::Blocked && item.is_of_ended(request) && !is_held(turn, item)
     })
 }
 
 /// What was put aside is possible again, with what somebody said about it.
-pub(in crate::engine) fn bring_back(turn: &mut Turn<'_>, id: &BacklogId, by: &str, words: &str) {
+pub(in crate::engine) fn bring_back(turn: &mut Turn<'_>, id: &ItemId, by: &str, words: &str) {
     let answer = format!("{by}: {}", words.trim());
     turn.edit_item(id, |item| {
         if !words.trim().is_empty() {
             item.answers.push(crate::engine::say::cut(&answer, 4_000));
         }
         item.origin.remove(GAVE_UP);
-        item.status = BacklogStatus::Pending;
+        item.status = ItemStatus::Pending;
         item.clear_blockers();
     });
 }
 
 /// Nobody does what was put aside.
-pub(in crate::engine) fn drop_item(turn: &mut Turn<'_>, id: &BacklogId, reason: String) {
+pub(in crate::engine) fn drop_item(turn: &mut Turn<'_>, id: &ItemId, reason: String) {
     turn.edit_item(id, |item| {
         item.clear_blockers();
-        item.status = BacklogStatus::Dropped;
+        item.status = ItemStatus::Dropped;
         item.dropped_reason = reason;
     });
 }

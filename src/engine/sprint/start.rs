@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{backlog, names, position, say, slots};
-use crate::domain::backlog::BacklogItem;
 use crate::domain::effect::EffectKind;
-use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::ids::{ItemId, SprintId};
+use crate::domain::item::Item;
 use crate::domain::record::RecordId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, SprintEventKind, Trigger};
 use crate::domain::time::Timestamp;
@@ -80,11 +80,11 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
 /// A sprint without a milestone is about what waits in the backlog.
 fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
-    let mut free: Vec<&BacklogItem> =
+    let mut free: Vec<&Item> =
         turn.items().into_values().filter(|item| queue::is_free(turn, item)).collect();
     free.sort_by_key(|item| backlog::priority_key(item));
     let title = milestone(&free);
-    let free: Vec<BacklogId> = free.into_iter().map(|item| item.backlog_id.clone()).collect();
+    let free: Vec<ItemId> = free.into_iter().map(|item| item.backlog_id.clone()).collect();
     for item in free {
         turn.edit_item(&item, |item| item.planned_in_sprint_id = Some(id.clone()));
     }
@@ -96,7 +96,7 @@ fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// The milestone that the items serve, where it is one; else the first of them and how many follow.
-fn milestone(items: &[&BacklogItem]) -> String {
+fn milestone(items: &[&Item]) -> String {
     let Some(first) = items.first() else { return String::new() };
     let shared = first.milestone_title.trim();
     if !shared.is_empty() && items.iter().all(|item| item.milestone_title.trim() == shared) {

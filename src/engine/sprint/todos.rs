@@ -1,8 +1,8 @@
 //! The order of a sprint's todos, and what each waits for (`spec/teams.md` 4.4, 9.5).
 
-use crate::domain::backlog::BacklogItem;
 use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::TodoId;
+use crate::domain::item::Item;
 use crate::domain::sprint::{Todo, TodoStatus};
 use crate::domain::work_span::WorkSpan;
 use crate::engine::plan::graph::Graph;
@@ -17,12 +17,12 @@ pub fn order(todos: &[Todo]) -> Vec<usize> {
     order.sort_by_cached_key(|index| {
         todos.get(*index).map(|todo| {
             (
-                !todo.is_checkpoint(),
-                todo.status != TodoStatus::Running,
+                !todo.work.is_checkpoint(),
+                todo.work.status != TodoStatus::Running,
                 std::cmp::Reverse(chains.get(*index).copied().unwrap_or(0)),
                 rank_or_last(todo.priority_rank),
-                todo.created_at.or(todo.started_at),
-                todo.todo_id.clone(),
+                todo.work.created_at.or(todo.work.started_at),
+                todo.work.todo_id.clone(),
             )
         })
     });
@@ -39,20 +39,20 @@ fn chains(todos: &[Todo]) -> Vec<u64> {
 #[must_use]
 pub fn longest_chain(todos: &[Todo]) -> Vec<&Todo> {
     let expected = expected(todos);
-    let left = |at: usize| if todos[at].status.is_success() { 0 } else { expected[at] };
+    let left = |at: usize| if todos[at].work.status.is_success() { 0 } else { expected[at] };
     let chain = graph(todos).map(|graph| graph.critical_path(left)).unwrap_or_default();
-    chain.into_iter().map(|at| &todos[at]).filter(|todo| !todo.status.is_success()).collect()
+    chain.into_iter().map(|at| &todos[at]).filter(|todo| !todo.work.status.is_success()).collect()
 }
 
 fn graph(todos: &[Todo]) -> Option<Graph> {
     let edges: Vec<(&TodoId, Vec<&TodoId>)> =
-        todos.iter().map(|todo| (&todo.todo_id, todo.depends_on.iter().collect())).collect();
+        todos.iter().map(|todo| (&todo.work.todo_id, todo.depends_on.iter().collect())).collect();
     Graph::of(&edges)
 }
 
 /// The work of a todo so far, in milliseconds.
 fn work(todo: &Todo) -> u64 {
-    todo.spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs()
+    todo.work.spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs()
 }
 
 /// The work that each todo is expected to take. What an item says of itself is measured by what such work took in this
@@ -63,7 +63,7 @@ fn expected(todos: &[Todo]) -> Vec<u64> {
         (!all.is_empty()).then(|| (all.iter().sum::<u64>() / all.len() as u64).max(1))
     };
     let effort = |todo: &Todo| u64::from(todo.effort);
-    let took = |todo: &Todo| if todo.status.is_success() { work(todo) } else { 0 };
+    let took = |todo: &Todo| if todo.work.status.is_success() { work(todo) } else { 0 };
     let usual_effort = average(&effort).unwrap_or(1);
     let usual_work = average(&took);
     let both = todos.iter().filter(|todo| todo.effort > 0 && took(todo) > 0);
@@ -95,15 +95,17 @@ pub struct Course {
 /// How long these took, as far as they have begun.
 #[must_use]
 pub fn course(todos: &[Todo]) -> Course {
-    let begun = todos.iter().filter_map(|todo| todo.started_at).min();
-    let ended = todos.iter().filter_map(|todo| todo.ended_at.filter(|_| todo.started_at.is_some()));
+    let begun = todos.iter().filter_map(|todo| todo.work.started_at).min();
+    let ended = todos
+        .iter()
+        .filter_map(|todo| todo.work.ended_at.filter(|_| todo.work.started_at.is_some()));
     let makespan = begun.zip(ended.max()).map_or(0, |(begun, ended)| ended.seconds_since(begun));
     let work = |at: usize| work(&todos[at]);
     let chain = graph(todos).map(|graph| graph.critical_path(work)).unwrap_or_default();
     Course {
         makespan_seconds: makespan,
         chain_seconds: chain.iter().map(|at| work(*at)).sum::<u64>().div_ceil(1_000),
-        chain: chain.into_iter().map(|at| todos[at].todo_id.clone()).collect(),
+        chain: chain.into_iter().map(|at| todos[at].work.todo_id.clone()).collect(),
     }
 }
 
@@ -116,11 +118,12 @@ pub(super) const fn rank_or_last(rank: u32) -> u32 {
 /// nobody back; a todo that a restart put first waits for nothing.
 #[must_use]
 pub fn waiting_on(todo: &Todo, all: &[Todo]) -> Vec<TodoId> {
-    if todo.is_checkpoint() {
+    if todo.work.is_checkpoint() {
         return Vec::new();
     }
-    let delivered =
-        |id: &TodoId| all.iter().any(|other| other.todo_id == *id && other.status.is_success());
+    let delivered = |id: &TodoId| {
+        all.iter().any(|other| other.work.todo_id == *id && other.work.status.is_success())
+    };
     todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect()
 }
 
@@ -148,7 +151,7 @@ pub struct TodoRecords {
 
 impl TodoRecords {
     /// Those of its item and the gate of its request.
-    pub fn of(item: Option<&BacklogItem>, gate: Option<&Gate>) -> Self {
+    pub fn of(item: Option<&Item>, gate: Option<&Gate>) -> Self {
         TodoRecords {
             paths: item.map(|item| item.allowed_paths.clone()).unwrap_or_default(),
             asks: gate.is_some_and(|gate| gate.kind != GateKind::Budget),
@@ -165,15 +168,15 @@ pub fn waits(
 ) -> Vec<(usize, TodoWait)> {
     let running: Vec<(&TodoId, TodoRecords)> = todos
         .iter()
-        .filter(|todo| todo.status == TodoStatus::Running)
-        .map(|todo| (&todo.todo_id, records(todo)))
+        .filter(|todo| todo.work.status == TodoStatus::Running)
+        .map(|todo| (&todo.work.todo_id, records(todo)))
         .collect();
     let mut used = running.iter().filter(|(_, records)| !records.asks).count();
     let mut taken: Vec<(&TodoId, Vec<String>)> =
         running.into_iter().map(|(id, records)| (id, records.paths)).collect();
     let mut waits = Vec::new();
     for (at, todo) in order(todos).into_iter().filter_map(|at| Some((at, todos.get(at)?))) {
-        if todo.status != TodoStatus::Queued {
+        if todo.work.status != TodoStatus::Queued {
             continue;
         }
         let dependencies = waiting_on(todo, todos);
@@ -186,7 +189,7 @@ pub fn waits(
             TodoWait::Slot
         } else {
             used += 1;
-            taken.push((&todo.todo_id, mine));
+            taken.push((&todo.work.todo_id, mine));
             TodoWait::Nothing
         };
         waits.push((at, wait));
@@ -203,7 +206,7 @@ mod tests {
 
     fn todo(id: &str, status: TodoStatus, rank: u32) -> Todo {
         let mut todo = Todo::new(TodoId::parse(id).unwrap(), id, Timestamp::from_millis(0));
-        (todo.status, todo.priority_rank) = (status, rank);
+        (todo.work.status, todo.priority_rank) = (status, rank);
         todo
     }
 
@@ -220,7 +223,7 @@ mod tests {
             todo("d", TodoStatus::Queued, 0),
             todo("e", TodoStatus::Blocked, 9),
         ];
-        RESTART_CHECKPOINT.clone_into(&mut todos[4].dependency_gate_bypass);
+        RESTART_CHECKPOINT.clone_into(&mut todos[4].work.dependency_gate_bypass);
         let ordered: Vec<&str> =
             order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
         assert_eq!(ordered, ["e", "b", "c", "a", "d"], "S05");
@@ -233,7 +236,7 @@ mod tests {
             .zip(1..)
             .map(|(id, rank)| todo(id, TodoStatus::Queued, rank))
             .collect();
-        todos[2].depends_on = vec![todos[1].todo_id.clone()];
+        todos[2].depends_on = vec![todos[1].work.todo_id.clone()];
         let ordered: Vec<&str> =
             order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
         assert_eq!(ordered, ["b", "a", "c"], "two todos wait in the chain of b");
@@ -246,7 +249,7 @@ mod tests {
         };
         let mut todos: Vec<Todo> =
             ["a", "b", "c", "d"].iter().map(|id| todo(id, TodoStatus::Queued, 0)).collect();
-        todos[3].depends_on = vec![todos[2].todo_id.clone()];
+        todos[3].depends_on = vec![todos[2].work.todo_id.clone()];
         (todos[1].effort, todos[2].effort) = (6, 1);
         let chain = |todos: &[Todo]| -> Vec<String> {
             longest_chain(todos).iter().map(|todo| todo.title.clone()).collect()
@@ -263,9 +266,9 @@ mod tests {
             )]
         };
         let mut done = todo("e", TodoStatus::Committed, 0);
-        (done.effort, done.spans) = (1, spans(10));
+        (done.effort, done.work.spans) = (1, spans(10));
         let mut other = todo("f", TodoStatus::Committed, 0);
-        other.spans = spans(100);
+        other.work.spans = spans(100);
         todos.extend([done, other]);
         assert_eq!(named(&todos)[..3], ["c", "b", "a"]);
         assert_eq!(chain(&todos), ["c", "d"]);
@@ -278,14 +281,14 @@ mod tests {
             todo("two", TodoStatus::Queued, 2),
             todo("three", TodoStatus::Queued, 3),
         ];
-        todos[2].depends_on = vec![todos[1].todo_id.clone(), TodoId::parse("gone").unwrap()];
+        todos[2].depends_on = vec![todos[1].work.todo_id.clone(), TodoId::parse("gone").unwrap()];
         assert!(waiting_on(&todos[1], &todos).is_empty(), "13.A #6");
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
-        todos[1].status = TodoStatus::Committed;
+        todos[1].work.status = TodoStatus::Committed;
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["gone"]);
-        todos[1].status = TodoStatus::Cancelled;
+        todos[1].work.status = TodoStatus::Cancelled;
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
-        RESTART_CHECKPOINT.clone_into(&mut todos[2].dependency_gate_bypass);
+        RESTART_CHECKPOINT.clone_into(&mut todos[2].work.dependency_gate_bypass);
         assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
     }
 
@@ -293,13 +296,13 @@ mod tests {
     fn a_todo_says_what_it_waits_for() {
         let mut todos: Vec<Todo> =
             ["a", "b", "c", "d"].iter().map(|id| todo(id, TodoStatus::Queued, 0)).collect();
-        todos[3].depends_on = vec![todos[0].todo_id.clone()];
+        todos[3].depends_on = vec![todos[0].work.todo_id.clone()];
         let paths = |todo: &Todo| match todo.title.as_str() {
             "a" | "b" => vec!["src/**".to_owned()],
             _ => Vec::new(),
         };
         let paths = |todo: &Todo| TodoRecords { paths: paths(todo), asks: false };
-        let id = |at: usize| todos[at].todo_id.clone();
+        let id = |at: usize| todos[at].work.todo_id.clone();
         let expected = |slots| {
             let third = if slots > 1 { TodoWait::Nothing } else { TodoWait::Slot };
             vec![
@@ -314,10 +317,10 @@ mod tests {
         let none = waits(&todos, 0, paths);
         assert!(none.iter().all(|(_, wait)| *wait != TodoWait::Nothing), "{none:?}");
         // Who waits for a person takes no slot, and the paths all the same.
-        todos[0].status = TodoStatus::Running;
+        todos[0].work.status = TodoStatus::Running;
         let asking = |todo: &Todo| TodoRecords { asks: todo.title == "a", ..paths(todo) };
         let left: Vec<TodoWait> = waits(&todos, 1, asking).into_iter().map(|it| it.1).collect();
-        let a = todos[0].todo_id.clone();
+        let a = todos[0].work.todo_id.clone();
         let expected =
             [TodoWait::Paths(a.clone()), TodoWait::Nothing, TodoWait::Dependencies(vec![a])];
         assert_eq!(left, expected);

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::scenes::{report, work_until};
 use super::sprints::{by_hand, key, kickoff, negative, play, sprint, statuses};
 use super::world::{GENERAL, Todo as Next, World, good, policy, result};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::block::BlockCode;
 use crate::domain::event::Event;
 use crate::domain::gate::Stance;
 use crate::domain::ids::{MessageId, RequestId, SubjectId};
 use crate::domain::incoming::Command;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::outgoing::{Act, Button, ButtonAct};
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::{Request, RequestStatus};
@@ -41,9 +41,9 @@ fn of(world: &World, title: &str) -> Option<Request> {
     all.find(|it| it.scope == title).map(|it| Request::clone(it))
 }
 
-fn item(world: &World, title: &str) -> Option<BacklogItem> {
+fn item(world: &World, title: &str) -> Option<Item> {
     let mut items = world.state.backlog.values().filter(|item| item.title == title);
-    items.next().map(|item| BacklogItem::clone(item))
+    items.next().map(|item| Item::clone(item))
 }
 
 /// A sprint of three, of which the third depends on the first, up to where the team has tried all that it may with that.
@@ -113,13 +113,13 @@ fn no_sprint_takes_up_by_itself_what_the_team_could_not_do_and_words_do() {
     assert_eq!(ended.status, SprintStatus::Completed);
     let stands = |title: &str| {
         let todo = ended.work.todos.iter().find(|todo| todo.title == title).expect("a todo");
-        (todo.status, todo.started_at.is_some())
+        (todo.work.status, todo.work.started_at.is_some())
     };
     assert_eq!(stands("first"), (TodoStatus::Blocked, true));
     assert_eq!(stands("second"), (TodoStatus::Committed, true));
     assert_eq!(stands("third"), (TodoStatus::Cancelled, false), "it never began");
     let first = item(&world, "first").expect("it is kept");
-    assert_eq!(first.status, BacklogStatus::Blocked);
+    assert_eq!(first.status, ItemStatus::Blocked);
     assert_eq!(item(&world, "third").expect("it is kept").depends_on, [first.backlog_id]);
     // At the card of what was put aside it is brought back with a word.
     let text = "use the other file".to_owned();
@@ -130,10 +130,12 @@ fn no_sprint_takes_up_by_itself_what_the_team_could_not_do_and_words_do() {
     play(&mut world, |_, _| None);
     let next = sprint(&world);
     let again = next.work.todos.iter().find(|todo| todo.title == "first").expect("a todo");
-    assert_eq!(again.status, TodoStatus::Committed);
-    assert_eq!(again.retry_of_request_id, Some(id), "whoever goes on reads what came of it");
+    assert_eq!(again.work.status, TodoStatus::Committed);
+    assert_eq!(again.work.retry_of_request_id, Some(id), "whoever goes on reads what came of it");
     let third = next.work.todos.iter().find(|todo| todo.title == "third").expect("a todo");
-    assert!(third.status == TodoStatus::Committed && third.started_at >= again.ended_at);
+    assert!(
+        third.work.status == TodoStatus::Committed && third.work.started_at >= again.work.ended_at
+    );
 }
 
 #[test]
@@ -157,9 +159,9 @@ fn what_is_split_is_done_in_pieces_and_what_waited_for_it_waits_for_all_of_them(
     assert_eq!(all, expected.map(|(title, status)| (title.to_owned(), status)));
     let todos = sprint(&world).work.todos;
     let begun = |title: &str| todos.iter().find(|it| it.title == title).expect("a todo");
-    assert!(begun("the other half").started_at >= begun("one half").ended_at);
-    assert!(begun("third").started_at >= begun("the other half").ended_at);
-    assert!(begun("first").summary.starts_with("split into backlog-"), "{:?}", begun("first"));
+    assert!(begun("the other half").work.started_at >= begun("one half").work.ended_at);
+    assert!(begun("third").work.started_at >= begun("the other half").work.ended_at);
+    assert!(begun("first").work.summary.starts_with("split into backlog-"), "{:?}", begun("first"));
     assert!(world.state.backlog.is_empty());
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
 }
@@ -179,15 +181,15 @@ fn what_a_person_skips_is_over_for_a_reason_and_what_depends_on_it_is_asked_abou
         play(&mut world, |_, _| None);
         assert!(item(&world, "first").is_none(), "nobody does it");
         let third = item(&world, "third").expect("an item");
-        assert_eq!(third.status, BacklogStatus::Blocked);
+        assert_eq!(third.status, ItemStatus::Blocked);
         assert!(third.blocked_reason.contains("which was dropped: first"), "{third:?}");
         let twice = world.command(skip("once more"));
         assert!(matches!(twice, Answer::Refused(_)), "{twice:?}");
         if !after_the_sprint {
             let todos = sprint(&world).work.todos;
             let first = todos.iter().find(|it| it.title == "first").expect("a todo");
-            assert_eq!(first.status, TodoStatus::Cancelled);
-            assert_eq!(first.summary, "skipped by operator: not worth it");
+            assert_eq!(first.work.status, TodoStatus::Cancelled);
+            assert_eq!(first.work.summary, "skipped by operator: not worth it");
         }
     }
 }
@@ -201,11 +203,11 @@ fn a_sprint_that_rests_begins_nothing_more_and_goes_on_with_what_failed() {
     let rests = sprint(&world);
     assert_eq!(rests.status, SprintStatus::Running, "it is not over");
     let third = rests.work.todos.iter().find(|it| it.title == "third").expect("a todo");
-    let subject = SubjectId::parse(third.todo_id.as_str()).expect("an id");
+    let subject = SubjectId::parse(third.work.todo_id.as_str()).expect("an id");
     let now = Timestamp::from_millis(world.clock);
     let said = why::about(&world.state, &world.policy, &subject, now);
     assert_eq!(said.expect("it is known").key, "why.todo_paused");
-    assert!(third.request_id.is_none());
+    assert!(third.work.request_id.is_none());
     assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
     let first = of(&world, "first").expect("it is begun again");
     assert_eq!(first.params.retry_of_request_id, Some(id));

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::world::{GENERAL, GUILD, OWNER, World, policy};
 use crate::domain::actor::{Actor, Author};
-use crate::domain::backlog::BacklogSource;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{
@@ -12,6 +11,7 @@ use crate::domain::ids::{
 };
 use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
+use crate::domain::item::ItemSource;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::policy::{Holders, Policy, Right};
@@ -122,7 +122,7 @@ fn wants(world: &World, id: UserId, ingress: Ingress, open: &RequestId) -> Optio
         Ingress::AgentTool => {
             let actor = agent(Role::Developer, open.clone());
             let payload = serde_json::json!({ "title": "mine", "scope": "mine" });
-            let source = BacklogSource::Planner;
+            let source = ItemSource::Planner;
             Some(Event::Command { actor, command: Command::BacklogMerge { payload, source } })
         }
         // Whoever deletes is not told by Discord; nobody holds less than the operator; reactions and what

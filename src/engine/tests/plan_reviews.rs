@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::scenes::{report, work_until};
 use super::world::{GUILD, OWNER, Todo, World, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
-use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::block::BlockCode;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
@@ -15,6 +14,7 @@ use crate::domain::guard::Guard;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
+use crate::domain::item::{Item, ItemSource};
 use crate::domain::outgoing::{Act, ButtonAct};
 use crate::domain::plan_review::PlanReviewer;
 use crate::domain::policy::{GateTable, Policy};
@@ -252,7 +252,7 @@ fn the_plan_of_a_sprint_is_read_before_its_todos_begin_and_goes_back_while_it_ge
     world.finish_well();
     let ended = the_sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
     assert!(ended.planning.review.findings.is_empty());
 }
 
@@ -311,7 +311,7 @@ fn the_plan_of_a_sprint_that_changes_while_it_is_asked_about_is_read_anew() {
     assert_eq!(buttons(&world), [ButtonAct::Approve, ButtonAct::Reject, ButtonAct::Guide]);
     let item = world.state.backlog.values().next().expect("an item").backlog_id.clone();
     let payload = json!([{ "backlog_id": item, "scope": "do something else" }]);
-    world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
     assert_eq!(has_it(&world), Some(Role::Architect));
     let stale = world.command(press(&gate, ButtonAct::Approve));
     assert!(matches!(stale, Answer::Refused(_)), "{stale:?}");
@@ -365,7 +365,7 @@ fn what_a_person_has_approved_for_a_sprint_stays_so_whatever_its_planner_says_la
         assert_eq!(titles == old && criteria == agreed, stance == Stance::Ask, "{titles:?}");
         let fourth = world.state.backlog.values().find(|item| item.title == "a fourth");
         let in_others =
-            |item: &Arc<BacklogItem>| item.planned_in_sprint_id.as_ref() != Some(&ended.sprint_id);
+            |item: &Arc<Item>| item.planned_in_sprint_id.as_ref() != Some(&ended.sprint_id);
         assert_eq!(
             fourth.is_some_and(in_others),
             stance == Stance::Ask,
@@ -402,7 +402,7 @@ fn a_sprint_whose_plan_was_turned_down_goes_on_with_todos_that_are_chosen_anew()
     world.finish_well();
     let ended = the_sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    let done = ended.work.todos.iter().filter(|it| it.status == TodoStatus::Committed);
+    let done = ended.work.todos.iter().filter(|it| it.work.status == TodoStatus::Committed);
     assert_eq!((done.count(), world.landed()), (3, 3));
 }
 

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::sprints::{by_hand, key, sprint};
 use super::world::{Todo as Next, World};
-use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, PlanId, PlanItemId};
+use crate::domain::ids::{ItemId, PlanId, PlanItemId};
 use crate::domain::incoming::Command;
+use crate::domain::item::{Item, ItemSource, ItemStatus};
 use crate::domain::plan::{Plan, PlanItem};
 use crate::domain::sprint::{Kickoff, TodoStatus};
 use crate::engine::Answer;
@@ -37,10 +37,10 @@ fn import(world: &mut World, plan: &Plan, approve: Option<&str>) -> Answer {
 }
 
 /// The open items of the backlog by what they are called in the plan.
-fn backlog(world: &World) -> BTreeMap<String, BacklogItem> {
+fn backlog(world: &World) -> BTreeMap<String, Item> {
     let items = world.state.backlog.values();
-    let named = |item: &BacklogItem| item.plan.as_ref().map(|plan| plan.item_id.to_string());
-    items.filter_map(|item| Some((named(item)?, BacklogItem::clone(item)))).collect()
+    let named = |item: &Item| item.plan.as_ref().map(|plan| plan.item_id.to_string());
+    items.filter_map(|item| Some((named(item)?, Item::clone(item)))).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_plan_becomes_items_once() {
     assert_eq!(first["US-1"].acceptance_criteria, [Criterion::from("`US-1` is there")]);
     assert_eq!(
         (first["US-1"].status, first["US-1"].milestone_title.as_str()),
-        (BacklogStatus::Pending, "Letters")
+        (ItemStatus::Pending, "Letters")
     );
     assert_eq!(key(&import(&mut world, &letters, None)), "plan.unchanged");
     world.restart();
@@ -97,12 +97,12 @@ fn a_newer_version_counts_when_exactly_it_is_approved() {
     }
     assert_eq!(after["US-1"].scope, "do US-1!");
     assert!(after["US-2"].depends_on.is_empty());
-    assert_eq!(world.item(&before["US-3"].backlog_id).status, BacklogStatus::Dropped);
+    assert_eq!(world.item(&before["US-3"].backlog_id).status, ItemStatus::Dropped);
     assert_eq!(world.state.plans.values().next().map(|plan| plan.version), Some(2));
     // What its author ticks off is delivered.
     second.items[0].done = true;
     assert_eq!(key(&import(&mut world, &second, Some(&second.digest()))), "plan.imported");
-    assert_eq!(world.item(&before["US-1"].backlog_id).status, BacklogStatus::Done);
+    assert_eq!(world.item(&before["US-1"].backlog_id).status, ItemStatus::Done);
 }
 
 #[test]
@@ -112,16 +112,16 @@ fn what_an_agent_says_of_a_persons_plan_changes_nothing_and_is_no_news() {
     let before = backlog(&world);
     let id = before["US-1"].backlog_id.clone();
     let said = |effort: u32| json!([{"backlog_id": id, "scope": "less", "allowed_paths": ["**"], "effort": effort}]);
-    let (payload, source) = (said(2), BacklogSource::Planner);
+    let (payload, source) = (said(2), ItemSource::Planner);
     let answer = world.command(Command::BacklogMerge { payload, source });
     assert!(!matches!(answer, Answer::Refused(_)), "{answer:?}");
     assert_eq!(backlog(&world), before, "nor when it changed");
     let origin = json!({"requirement_refs": ["R-9"]});
     let payload =
         json!([{"backlog_id": id, "status": "dropped", "dropped_reason": "no", "origin": origin}]);
-    world.command(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+    world.command(Command::BacklogMerge { payload, source: ItemSource::Planner });
     assert_eq!(backlog(&world), before, "nor is it dropped, or called what serves something else");
-    let (payload, source) = (said(2), BacklogSource::User);
+    let (payload, source) = (said(2), ItemSource::User);
     world.command(Command::BacklogMerge { payload, source });
     assert_eq!(backlog(&world)["US-1"].effort, 2, "a person may");
 }
@@ -134,7 +134,7 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     world.command(Command::SprintStart {
         kickoff: Box::new(Kickoff { milestone: "Letters".to_owned(), ..Kickoff::default() }),
     });
-    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
         let next: Next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -183,8 +183,7 @@ fn plans_may_use_the_same_ids_and_name_items_of_each_other() {
     bring("second", vec![delivered, item("US-2", &["US-1", "01-01"])]);
     let items = world.state.backlog.values();
     let named = |id: &str| {
-        let mine =
-            |it: &&std::sync::Arc<BacklogItem>| it.plan.as_ref().unwrap().item_id.as_str() == id;
+        let mine = |it: &&std::sync::Arc<Item>| it.plan.as_ref().unwrap().item_id.as_str() == id;
         items.clone().find(mine).unwrap()
     };
     assert_eq!(
@@ -201,8 +200,8 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
     import(&mut world, &letters, None);
     // As a split leaves it: two pieces of US-1, and US-2 waits for both.
     let first = backlog(&world)["US-1"].clone();
-    let backlog_id = BacklogId::parse("backlog-20991231-ffffffff").unwrap();
-    let half = BacklogItem {
+    let backlog_id = ItemId::parse("backlog-20991231-ffffffff").unwrap();
+    let half = Item {
         backlog_id: backlog_id.clone(),
         title: "the other half".to_owned(),
         depends_on: vec![first.backlog_id.clone()],
@@ -217,22 +216,22 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
     world.state.apply(&Change::save(second));
     letters.items[0].effort = 5;
     import(&mut world, &letters, Some(&letters.digest()));
-    let status = |world: &World, id: &BacklogId| world.item(id).status;
+    let status = |world: &World, id: &ItemId| world.item(id).status;
     let kept = &world.state.backlog[&backlog_id];
-    assert_eq!(kept.status, BacklogStatus::Pending, "an estimate changes no piece");
+    assert_eq!(kept.status, ItemStatus::Pending, "an estimate changes no piece");
     letters.items[0].scope.push('!');
     import(&mut world, &letters, Some(&letters.digest()));
     let now = world.item(&first.backlog_id);
     assert_eq!((now.scope.as_str(), now.depends_on.len()), ("do US-1!", 0));
-    assert_eq!(status(&world, &backlog_id), BacklogStatus::Dropped);
+    assert_eq!(status(&world, &backlog_id), ItemStatus::Dropped);
     let waits = world.item(&second_id);
     assert_eq!(
         (waits.status, waits.depends_on),
-        (BacklogStatus::Pending, vec![first.backlog_id.clone()])
+        (ItemStatus::Pending, vec![first.backlog_id.clone()])
     );
     // What is not in the plan any more goes with all its pieces.
     letters.items = vec![item("US-2", &[])];
     import(&mut world, &letters, Some(&letters.digest()));
-    assert_eq!(status(&world, &first.backlog_id), BacklogStatus::Dropped);
-    assert_eq!(status(&world, &second_id), BacklogStatus::Pending);
+    assert_eq!(status(&world, &first.backlog_id), ItemStatus::Dropped);
+    assert_eq!(status(&world, &second_id), ItemStatus::Pending);
 }

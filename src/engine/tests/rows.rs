@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::world::{GENERAL, Todo as Next, World, good, policy, result};
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::criterion;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::finding::{Finding, Signal};
-use crate::domain::ids::{BacklogId, ChannelId, IdSupply, RequestId, RunId, UserId};
+use crate::domain::ids::{ChannelId, IdSupply, ItemId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Attachment, Message};
+use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::origin::Origin;
 use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
@@ -480,13 +480,13 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
 }
 
 fn blocked_item(world: &mut World) {
-    let id = BacklogId::parse("backlog-20260324-00000001").expect("an id");
+    let id = ItemId::parse("backlog-20260324-00000001").expect("an id");
     let now = Timestamp::from_millis(1);
-    let mut item = BacklogItem::new(id, "stuck", "do it", BacklogKind::Feature, now);
-    item.status = BacklogStatus::Blocked;
+    let mut item = Item::new(id, "stuck", "do it", ItemKind::Feature, now);
+    item.status = ItemStatus::Blocked;
     world.state.apply(&Change::save(item));
-    let id = BacklogId::parse("backlog-20260324-00000002").expect("an id");
-    let item = BacklogItem::new(id, "free", "do that", BacklogKind::Feature, now);
+    let id = ItemId::parse("backlog-20260324-00000002").expect("an id");
+    let item = Item::new(id, "free", "do that", ItemKind::Feature, now);
     world.state.apply(&Change::save(item));
 }
 
@@ -548,12 +548,12 @@ fn s33_what_an_older_item_was_made_of_is_not_found_again() {
     let look =
         SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
     let mut world = World::new(Policy { sprint: look, ..policy() });
-    let id = BacklogId::parse("backlog-20260324-0a1b2c3d").expect("an id");
+    let id = ItemId::parse("backlog-20260324-0a1b2c3d").expect("an id");
     let now = Timestamp::from_millis(world.clock);
-    let kind = BacklogKind::Bug;
-    let mut item = BacklogItem::new(id.clone(), "It failed", "", kind, now);
+    let kind = ItemKind::Bug;
+    let mut item = Item::new(id.clone(), "It failed", "", kind, now);
     item.origin = origin.clone();
-    item.status = BacklogStatus::Blocked;
+    item.status = ItemStatus::Blocked;
     world.state.backlog.insert(id, Arc::new(item));
     assert!(world.wait_until_due());
     let finding = Finding {

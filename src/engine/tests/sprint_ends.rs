@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
 use super::world::{Move, Todo as Next, World, candidate, crash, good_effect, policy, result};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::effect::{
     Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, Proving,
 };
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::domain::request::{Request, RequestRoute, RequestStatus, RequestWork};
 use crate::domain::result::ResultStatus;
@@ -28,7 +28,7 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
     let mut stopped = false;
     while let Some(next) = world.todo().first().cloned() {
         let running =
-            sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running);
+            sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running);
         if running && !stopped {
             stopped = true;
             world.command(Command::SprintStop { now: false });
@@ -38,10 +38,10 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed, "{}", ended.closing.message);
     let committed =
-        ended.work.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count();
+        ended.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed).count();
     assert_eq!(committed, 1);
     let waiting =
-        world.state.backlog.values().filter(|it| it.status == BacklogStatus::Pending).count();
+        world.state.backlog.values().filter(|it| it.status == ItemStatus::Pending).count();
     assert_eq!(waiting, 2);
     world.deliver();
     assert!(world.state.requests.is_empty());
@@ -51,8 +51,9 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
 fn items_that_are_gone_come_back_from_the_todos_that_need_them() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    let at_work =
-        |world: &World| sprint(world).work.todos.iter().any(|it| it.status == TodoStatus::Running);
+    let at_work = |world: &World| {
+        sprint(world).work.todos.iter().any(|it| it.work.status == TodoStatus::Running)
+    };
     while !at_work(&world) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
@@ -62,7 +63,7 @@ fn items_that_are_gone_come_back_from_the_todos_that_need_them() {
     world.submit(Event::Started { announce: false, serves: Role::ALL.into() });
     assert_eq!(world.state.backlog.len(), 3);
     for (id, item) in &world.state.backlog {
-        assert_eq!((&item.title, item.status), (&before[id].title, BacklogStatus::Selected));
+        assert_eq!((&item.title, item.status), (&before[id].title, ItemStatus::Selected));
         assert_eq!(item.selected_in_sprint_id, Some(sprint(&world).sprint_id));
     }
     world.finish_well();
@@ -94,7 +95,7 @@ fn what_a_stop_released_waits_for_the_next_slot() {
     let mut world = World::new(policy());
     add(&mut world, "alpha");
     add(&mut world, "beta");
-    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -109,7 +110,7 @@ fn what_a_stop_released_waits_for_the_next_slot() {
 fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_sprint() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -117,7 +118,7 @@ fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_s
     assert!(world.state.requests.values().all(|request| request.status.is_terminal()));
     world.finish_well();
     assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
-    assert!(world.state.backlog.values().all(|item| item.status == BacklogStatus::Pending));
+    assert!(world.state.backlog.values().all(|item| item.status == ItemStatus::Pending));
 
     let mut world = World::new(by_hand());
     world.command(kickoff());
@@ -145,8 +146,8 @@ fn landing() -> (World, crate::domain::ids::EffectId) {
 }
 
 /// The first todo and its item, as the item was last written.
-fn first(world: &World) -> (crate::domain::sprint::Todo, BacklogStatus) {
-    let todo = sprint(world).work.todos.iter().find(|it| it.started_at.is_some()).cloned();
+fn first(world: &World) -> (crate::domain::sprint::Todo, ItemStatus) {
+    let todo = sprint(world).work.todos.iter().find(|it| it.work.started_at.is_some()).cloned();
     let todo = todo.expect("a todo that began");
     let item = world.item(todo.backlog_id.as_ref().expect("an item"));
     (todo, item.status)
@@ -156,10 +157,10 @@ fn first(world: &World) -> (crate::domain::sprint::Todo, BacklogStatus) {
 fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     // It gets there: the todo is delivered, and its item done.
     let (mut world, merge) = landing();
-    let request = first(&world).0.request_id.expect("a request");
+    let request = first(&world).0.work.request_id.expect("a request");
     world.command(Command::SprintStop { now: true });
     assert_eq!(world.request(&request).status, RequestStatus::Delegated, "it may land yet");
-    let waiting = |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Queued;
+    let waiting = |todo: &&crate::domain::sprint::Todo| todo.work.status == TodoStatus::Queued;
     assert_eq!(
         sprint(&world).work.todos.iter().filter(waiting).count(),
         0,
@@ -171,14 +172,14 @@ fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     world.submit(Event::Tick);
     finish(&mut world);
     let (todo, item) = first(&world);
-    assert_eq!((todo.status, item), (TodoStatus::Committed, BacklogStatus::Done));
+    assert_eq!((todo.work.status, item), (TodoStatus::Committed, ItemStatus::Done));
     assert_eq!(world.request(&request).status, RequestStatus::Committed);
     assert!(!world.said.contains(&"final.released".to_owned()), "{:?}", world.said);
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
 
     // It does not, because a person was faster: the todo is released, and its item waits again.
     let (mut world, merge) = landing();
-    let request = first(&world).0.request_id.expect("a request");
+    let request = first(&world).0.work.request_id.expect("a request");
     world.command(Command::SprintStop { now: true });
     world.person_commits();
     let moved = world.by_git(&merge, "").expect("an outcome");
@@ -186,7 +187,7 @@ fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     world.end_effect(&merge, moved);
     finish(&mut world);
     let (todo, item) = first(&world);
-    assert_eq!((todo.status, item), (TodoStatus::Cancelled, BacklogStatus::Pending));
+    assert_eq!((todo.work.status, item), (TodoStatus::Cancelled, ItemStatus::Pending));
     assert_eq!(world.request(&request).status, RequestStatus::Cancelled);
     assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
 }
@@ -202,7 +203,7 @@ fn finish(world: &mut World) {
 fn who_withdraws_while_a_commit_lands_is_told_so_and_it_ends_by_what_git_says() {
     for lands in [true, false] {
         let (mut world, merge) = landing();
-        let request_id = first(&world).0.request_id.expect("a request");
+        let request_id = first(&world).0.work.request_id.expect("a request");
         let cancel = Command::Cancel { request_id: request_id.clone() };
         assert_eq!(key(&world.command(cancel)), "cancel.landing");
         let outcome = match lands {
@@ -211,16 +212,17 @@ fn who_withdraws_while_a_commit_lands_is_told_so_and_it_ends_by_what_git_says() 
         };
         world.end_effect(&merge, outcome);
         // Another todo has begun by now.
-        let mine = |it: &&crate::domain::sprint::Todo| it.request_id.as_ref() == Some(&request_id);
+        let mine =
+            |it: &&crate::domain::sprint::Todo| it.work.request_id.as_ref() == Some(&request_id);
         let todo = sprint(&world).work.todos.iter().find(mine).cloned().expect("the todo");
         let item = world.item(todo.backlog_id.as_ref().expect("an item")).status;
         let status = world.request(&request_id).status;
         if lands {
-            assert_eq!((status, item), (RequestStatus::Committed, BacklogStatus::Done));
-            assert_eq!(todo.status, TodoStatus::Committed);
+            assert_eq!((status, item), (RequestStatus::Committed, ItemStatus::Done));
+            assert_eq!(todo.work.status, TodoStatus::Committed);
         } else {
-            assert_eq!((status, item), (RequestStatus::Cancelled, BacklogStatus::Dropped));
-            assert_eq!(todo.status, TodoStatus::Cancelled);
+            assert_eq!((status, item), (RequestStatus::Cancelled, ItemStatus::Dropped));
+            assert_eq!(todo.work.status, TodoStatus::Cancelled);
         }
         let finals = world.said.iter().filter(|key| key.starts_with("final.")).count();
         assert_eq!(finals, 1, "{:?}", world.said);
@@ -233,7 +235,7 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.command(kickoff());
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
     assert_eq!(cutoff.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
-    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -241,7 +243,7 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.submit(Event::Tick);
     world.finish_well();
     let ended = sprint(&world);
-    let begun = ended.work.todos.iter().filter(|todo| todo.started_at.is_some()).count();
+    let begun = ended.work.todos.iter().filter(|todo| todo.work.started_at.is_some()).count();
     assert_eq!(begun, 1, "no todo begins after the cutoff");
     assert_eq!(ended.status, SprintStatus::Completed);
 }
@@ -358,20 +360,24 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
             refused += 1;
             world.effect(id, EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] });
             let uncommitted =
-                |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Uncommitted;
+                |todo: &&crate::domain::sprint::Todo| todo.work.status == TodoStatus::Uncommitted;
             let todo = sprint(&world).work.todos.iter().find(uncommitted).cloned().expect("a todo");
             let item = &world.state.backlog[todo.backlog_id.as_ref().expect("an item")];
-            assert_eq!(item.status, BacklogStatus::Blocked);
+            assert_eq!(item.status, ItemStatus::Blocked);
             assert_eq!(item.blocked_by_role, "version_controller");
-            runs = world.state.requests[todo.request_id.as_ref().expect("one")].work.spent.turns;
+            runs =
+                world.state.requests[todo.work.request_id.as_ref().expect("one")].work.spent.turns;
             continue;
         }
         world.do_well(&next);
     }
     let ended = sprint(&world);
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
-    let id = ended.work.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
-    assert_eq!(world.request(id.request_id.as_ref().expect("one")).work.spent.turns, runs);
+    assert!(
+        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        "{ended:#?}"
+    );
+    let id = ended.work.todos.iter().find(|todo| todo.work.commit_retries == 1).expect("the one");
+    assert_eq!(world.request(id.work.request_id.as_ref().expect("one")).work.spent.turns, runs);
 }
 
 #[test]
@@ -400,7 +406,8 @@ fn a_sprint_that_is_to_end_waits_for_a_landing_that_waits_for_git() {
     }
     assert!(waited);
     let ended = sprint(&world);
-    let committed = ended.work.todos.iter().filter(|it| it.status == TodoStatus::Committed).count();
+    let committed =
+        ended.work.todos.iter().filter(|it| it.work.status == TodoStatus::Committed).count();
     assert_eq!((ended.status, committed), (SprintStatus::Completed, 1));
 }
 
@@ -443,15 +450,15 @@ fn a_todo_whose_conflict_nobody_solved_outlives_its_sprint_and_lands_when_a_pers
     let id = conflicted.expect("a landing");
     let ended = sprint(&world);
     assert!(ended.status.is_terminal());
-    let todo = ended.work.todos.iter().find(|it| it.request_id.as_ref() == Some(&id));
-    assert_eq!(todo.expect("its todo").status, TodoStatus::Uncommitted);
+    let todo = ended.work.todos.iter().find(|it| it.work.request_id.as_ref() == Some(&id));
+    assert_eq!(todo.expect("its todo").work.status, TodoStatus::Uncommitted);
     assert_eq!(world.request(&id).status, RequestStatus::Blocked, "its room takes the answer");
     let item = world.request(&id).backlog_id.clone().expect("an item");
-    assert_eq!(world.state.backlog[&item].status, BacklogStatus::Blocked);
+    assert_eq!(world.state.backlog[&item].status, ItemStatus::Blocked);
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
-    let done = |item: &Arc<BacklogItem>| item.status == BacklogStatus::Done;
+    let done = |item: &Arc<Item>| item.status == ItemStatus::Done;
     assert!(world.state.backlog.get(&item).is_none_or(done), "it may have left already");
 }
 
@@ -474,7 +481,10 @@ fn a_todo_whose_planner_calls_it_done_is_built_and_proven_all_the_same() {
     }
     assert_eq!(called_done, 3);
     let ended = sprint(&world);
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert!(
+        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        "{ended:#?}"
+    );
 }
 
 #[test]
@@ -493,21 +503,24 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
         }
         world.do_well(&next);
         let blocked =
-            sprint(&world).work.todos.iter().position(|t| t.status == TodoStatus::Blocked);
+            sprint(&world).work.todos.iter().position(|t| t.work.status == TodoStatus::Blocked);
         if let Some(at) = blocked
             && !restarted
         {
             restarted = true;
-            let old = sprint(&world).work.todos[at].request_id.clone().expect("a request");
+            let old = sprint(&world).work.todos[at].work.request_id.clone().expect("a request");
             assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
             let todo = sprint(&world).work.todos[at].clone();
-            assert_eq!(todo.retry_of_request_id, Some(old.clone()));
+            assert_eq!(todo.work.retry_of_request_id, Some(old.clone()));
             assert_eq!(world.request(&old).status, RequestStatus::Cancelled);
         }
     }
     assert!(restarted);
     let ended = sprint(&world);
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert!(
+        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        "{ended:#?}"
+    );
     assert_eq!(ended.work.todos.len(), 3);
 }
 
@@ -515,7 +528,7 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
 fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -531,7 +544,10 @@ fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     world.finish_well();
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert!(
+        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        "{ended:#?}"
+    );
 }
 
 #[test]
@@ -601,7 +617,10 @@ fn a_record_of_before_sprints_had_a_lifecycle_goes_on_where_it_stands() {
     assert_eq!(older.status, SprintStatus::Completed);
     assert_eq!((steps.len(), &steps), (5, &again));
     assert_eq!(older.work.todos.len(), now.work.todos.len());
-    assert!(older.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{older:#?}");
+    assert!(
+        older.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        "{older:#?}"
+    );
     let events = |sprint: &Sprint| -> Vec<_> {
         sprint.work.recent_activity.iter().map(|it| it.kind).collect()
     };

@@ -10,13 +10,13 @@ use serde_json::json;
 use super::histories::{Dice, begin_run, interrupt, named, random_effect, random_result};
 use super::sprints::kickoff;
 use super::world::{Move, World, crash, policy, press, result};
-use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::config::CutoffTime;
 use crate::domain::effect::{EffectKind, EffectOutcome, Inspection};
 use crate::domain::event::Event;
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::ItemId;
 use crate::domain::incoming::Command;
+use crate::domain::item::{ItemSource, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{Policy, SprintPolicy};
@@ -31,7 +31,7 @@ use crate::domain::sprint::{CloseoutStatus, SprintStatus, TodoStatus, WrapUp};
 struct Seen {
     sprints: BTreeSet<SprintStatus>,
     todos: BTreeSet<TodoStatus>,
-    items: BTreeSet<BacklogStatus>,
+    items: BTreeSet<ItemStatus>,
     closeouts: BTreeSet<CloseoutStatus>,
     wrap_ups: BTreeSet<WrapUp>,
     /// Times that something came while a commit was on its way to the branch.
@@ -43,7 +43,7 @@ impl Seen {
         for change in &world.log {
             if let Change::Save(AnyRecord::Sprint(sprint)) = change {
                 self.sprints.insert(sprint.status);
-                self.todos.extend(sprint.work.todos.iter().map(|todo| todo.status));
+                self.todos.extend(sprint.work.todos.iter().map(|todo| todo.work.status));
                 self.closeouts.extend(sprint.closing.status);
                 self.wrap_ups.extend(sprint.closing.wrap_up);
             } else if let Change::Save(AnyRecord::Backlog(item)) = change {
@@ -85,7 +85,7 @@ fn person(world: &mut World, dice: &mut Dice) {
         3 => {
             let title = dice.pick(&["alpha", "beta", "gamma", "delta"]);
             let payload = json!({ "title": title, "scope": format!("do {title}") });
-            Command::BacklogMerge { payload, source: BacklogSource::User }
+            Command::BacklogMerge { payload, source: ItemSource::User }
         }
         4 => {
             let items: Vec<_> = world.state.backlog.keys().cloned().collect();
@@ -94,7 +94,7 @@ fn person(world: &mut World, dice: &mut Dice) {
             }
             let status = dice.pick(&["pending", "blocked", "dropped", "done", "selected"]);
             let payload = json!({ "backlog_id": dice.pick(&items), "status": status });
-            Command::BacklogMerge { payload, source: BacklogSource::User }
+            Command::BacklogMerge { payload, source: ItemSource::User }
         }
         choice => {
             let want = |status| if choice < 7 { status == RequestStatus::Blocked } else { true };
@@ -187,12 +187,12 @@ fn step(world: &mut World, dice: &mut Dice, next: &Move) {
 
 /// Nothing is done twice: an item is delivered at most once.
 fn delivered_once(world: &World, seed: u64) {
-    let mut done: BTreeMap<BacklogId, usize> = BTreeMap::new();
-    let mut before: BTreeMap<BacklogId, BacklogStatus> = BTreeMap::new();
+    let mut done: BTreeMap<ItemId, usize> = BTreeMap::new();
+    let mut before: BTreeMap<ItemId, ItemStatus> = BTreeMap::new();
     for change in &world.log {
         if let Change::Save(AnyRecord::Backlog(item)) = change {
             let old = before.insert(item.backlog_id.clone(), item.status);
-            if item.status == BacklogStatus::Done && old != Some(BacklogStatus::Done) {
+            if item.status == ItemStatus::Done && old != Some(ItemStatus::Done) {
                 *done.entry(item.backlog_id.clone()).or_insert(0) += 1;
             }
         }
@@ -259,9 +259,9 @@ fn every_sprint_ends_and_everything_agrees_after_every_step() {
     // older builds.
     assert_eq!(seen.todos.len(), TodoStatus::ALL.len() - 1, "{:?}", seen.todos);
     assert!(!seen.todos.contains(&TodoStatus::Failed));
-    assert!(!seen.items.contains(&BacklogStatus::CarriedOver));
+    assert!(!seen.items.contains(&ItemStatus::CarriedOver));
     assert_eq!(seen.wrap_ups.len(), WrapUp::ALL.len(), "{:?}", seen.wrap_ups);
-    assert_eq!(seen.items.len(), BacklogStatus::ALL.len() - 1, "{:?}", seen.items);
+    assert_eq!(seen.items.len(), ItemStatus::ALL.len() - 1, "{:?}", seen.items);
     assert!(seen.landings_met > 0, "nothing met a commit on its way to the branch");
     // The others are words of older files.
     assert!(seen.closeouts.len() >= 7, "{:?}", seen.closeouts);

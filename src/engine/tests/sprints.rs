@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::world::{GENERAL, Todo as Next, World, good, policy, result};
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::config::CutoffTime;
 use crate::domain::event::Event;
 use crate::domain::gate::Stance;
-use crate::domain::ids::{BacklogId, SubjectId};
+use crate::domain::ids::{ItemId, SubjectId};
 use crate::domain::incoming::Command;
+use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::request::Request;
@@ -52,9 +52,9 @@ pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResul
 
 fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
     let step = request.planning_step().expect("a step");
-    let mine: Vec<&BacklogItem> = relevant(world.state.backlog.values().map(Arc::as_ref), sprint)
+    let mine: Vec<&Item> = relevant(world.state.backlog.values().map(Arc::as_ref), sprint)
         .into_iter()
-        .filter(|item| item.status != BacklogStatus::Blocked)
+        .filter(|item| item.status != ItemStatus::Blocked)
         .collect();
     let origin = json!({
         "milestone_ref": sprint.milestone_title, "spec_refs": ["spec.md"], "requirement_refs": ["R-1"],
@@ -124,12 +124,12 @@ pub(super) fn sprint(world: &World) -> Sprint {
 }
 
 pub(super) fn statuses(world: &World) -> Vec<(String, TodoStatus)> {
-    sprint(world).work.todos.iter().map(|todo| (todo.title.clone(), todo.status)).collect()
+    sprint(world).work.todos.iter().map(|todo| (todo.title.clone(), todo.work.status)).collect()
 }
 
 pub(super) fn add(world: &mut World, title: &str) {
     let payload = json!({ "title": title, "scope": format!("do {title}") });
-    let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    let answer = world.command(Command::BacklogMerge { payload, source: ItemSource::User });
     assert_eq!(key(&answer), "backlog.merged");
 }
 
@@ -184,7 +184,7 @@ fn s11_s23_a_sprint_by_hand_from_kickoff_to_history() {
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
     assert_eq!(ended.closing.status, Some(CloseoutStatus::Verified));
-    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
     assert_eq!(ended.work.todos.len(), 3);
     assert!(world.state.backlog.is_empty(), "every item is done");
     assert_eq!(world.state.scheduler.active_sprint_id, None);
@@ -284,10 +284,10 @@ fn s19_s20_a_slot_waits_for_the_running_sprint_and_passes_where_nothing_is_to_do
 #[test]
 fn s39_an_echo_of_the_teams_own_work_begins_no_sprint_and_leaves_the_backlog() {
     let mut world = World::new(policy());
-    let id = BacklogId::parse("backlog-20260324-echo0001").expect("an id");
+    let id = ItemId::parse("backlog-20260324-echo0001").expect("an id");
     let now = crate::domain::time::Timestamp::from_millis(world.clock);
-    let mut echo = BacklogItem::new(id.clone(), "Nightly check", "", BacklogKind::Chore, now);
-    echo.source = BacklogSource::Discovery;
+    let mut echo = Item::new(id.clone(), "Nightly check", "", ItemKind::Chore, now);
+    echo.source = ItemSource::Discovery;
     world.state.backlog.insert(id.clone(), Arc::new(echo));
     add(&mut world, "alpha");
     assert!(!world.state.backlog.contains_key(&id), "S39");
@@ -336,10 +336,10 @@ fn brought_back(way: &str) {
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
     assert!(statuses(&world).contains(&("second".to_owned(), TodoStatus::Blocked)));
     let item = world.state.backlog.values().next().cloned().expect("an item");
-    assert_eq!((item.status, item.title.as_str()), (BacklogStatus::Blocked, "second"));
+    assert_eq!((item.status, item.title.as_str()), (ItemStatus::Blocked, "second"));
     assert!(item.blocked_reason.contains("which colour?"), "{}", item.blocked_reason);
     let todo = sprint(&world).work.todos.iter().find(|todo| todo.title == "second").cloned();
-    let request = todo.and_then(|todo| todo.request_id).expect("its request");
+    let request = todo.and_then(|todo| todo.work.request_id).expect("its request");
     let room = world.state.rooms.iter().find(|(_, id)| **id == request).map(|(room, _)| *room);
     let number = 77_000;
     let (channel, said) = match way {
@@ -350,7 +350,7 @@ fn brought_back(way: &str) {
     let words = world.words(channel, number, &said);
     world.submit(Event::Message(words));
     let item = world.state.backlog.values().next().cloned().expect("an item");
-    assert_eq!(item.status, BacklogStatus::Pending, "{way}");
+    assert_eq!(item.status, ItemStatus::Pending, "{way}");
     assert_eq!(item.answers, [format!("owner: {}", said.trim())]);
     assert!(world.said.iter().any(|key| key == "backlog.reopened"));
 }
@@ -405,7 +405,7 @@ fn what_depends_on_an_item_that_was_dropped_is_blocked_and_says_by_what() {
     let item = |title: &str| world.state.backlog.values().find(|item| item.title == title);
     assert!(withdrawn && item("first").is_none());
     let third = item("third").expect("the item");
-    assert_eq!(third.status, BacklogStatus::Blocked);
+    assert_eq!(third.status, ItemStatus::Blocked);
     assert!(third.blocked_reason.ends_with("was dropped: first"), "{}", third.blocked_reason);
     assert!(third.depends_on.is_empty(), "whoever lets it go on does without");
     let statuses = statuses(&world);
@@ -418,13 +418,13 @@ fn what_depends_on_an_item_that_is_no_todo_of_the_sprint_does_not_begin_in_it() 
     let mut world = World::new(by_hand());
     let merge = |world: &mut World, item: Value| {
         let payload = json!(item);
-        let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+        let answer = world.command(Command::BacklogMerge { payload, source: ItemSource::User });
         assert_eq!(key(&answer), "backlog.merged");
     };
     merge(&mut world, json!({ "title": "below", "scope": "s", "milestone_title": "Later" }));
     let by_title = |world: &World, title: &str| {
         let item = world.state.backlog.values().find(|it| it.title == title);
-        item.map(|item| BacklogItem::clone(item))
+        item.map(|item| Item::clone(item))
     };
     let below = by_title(&world, "below").expect("an item").backlog_id;
     let above = |title: &str, on: Value| json!({ "title": title, "scope": "s", "milestone_title": "Sign in", "depends_on": on });
@@ -437,7 +437,7 @@ fn what_depends_on_an_item_that_is_no_todo_of_the_sprint_does_not_begin_in_it() 
     assert_eq!(statuses(&world), [("free".to_owned(), TodoStatus::Committed)]);
     for title in ["below", "above", "top"] {
         let item = by_title(&world, title).expect("it is there");
-        assert_eq!((item.status, item.selected_in_sprint_id), (BacklogStatus::Pending, None));
+        assert_eq!((item.status, item.selected_in_sprint_id), (ItemStatus::Pending, None));
     }
 }
 
@@ -448,7 +448,7 @@ fn what_a_change_touches_is_held_beside_what_its_item_declares_before_it_is_judg
         "title": "alone", "scope": "s", "milestone_title": "Sign in",
         "allowed_paths": ["src/**", "a.py", "docs/"],
     });
-    world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
     world.command(kickoff());
     let mut seen = Vec::new();
     while let Some(next) = world.todo().first().cloned() {
@@ -458,9 +458,11 @@ fn what_a_change_touches_is_held_beside_what_its_item_declares_before_it_is_judg
             continue;
         }
         let todos = sprint(&world).work.todos;
-        let Some(todo) = todos.iter().find(|it| it.status == TodoStatus::Running) else { continue };
-        seen = vec![todo.artifacts.clone(), todo.undeclared_paths.clone()];
-        seen.push(todo.untouched_paths.clone());
+        let Some(todo) = todos.iter().find(|it| it.work.status == TodoStatus::Running) else {
+            continue;
+        };
+        seen = vec![todo.work.artifacts.clone(), todo.work.undeclared_paths.clone()];
+        seen.push(todo.work.untouched_paths.clone());
     }
     let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     assert_eq!(seen, [texts(&["a.py"]), texts(&[]), texts(&["src/**", "docs/"])]);
@@ -504,7 +506,7 @@ fn a_todo_that_waits_for_a_person_leaves_its_slot_to_another_one() {
         let sprint = sprint(world);
         let todo = sprint.work.todos.iter().find(|todo| todo.title == "second").cloned();
         let now = Timestamp::from_millis(world.clock);
-        let id = SubjectId::parse(todo?.todo_id.as_str()).expect("an id");
+        let id = SubjectId::parse(todo?.work.todo_id.as_str()).expect("an id");
         Some(why::about(&world.state, &world.policy, &id, now).expect("it is known").key)
     };
     let mut waited = false;
@@ -536,16 +538,15 @@ fn what_is_under_way_stays_what_it_was_when_it_began_and_what_waits_may_change()
             "backlog_id": item.backlog_id, "scope": "something else",
             "acceptance_criteria": ["another one"],
         });
-        world.command(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+        world.command(Command::BacklogMerge { payload, source: ItemSource::Planner });
     }
     // A person is told, and nothing of what they send is taken.
     let first = world.state.backlog.values().find(|it| it.title == "first").expect("an item");
     let same = json!({ "backlog_id": first.backlog_id, "scope": first.scope });
     let payload = json!({ "backlog_id": first.backlog_id, "scope": "something else" });
-    let answer =
-        world.command(Command::BacklogMerge { payload: same, source: BacklogSource::User });
+    let answer = world.command(Command::BacklogMerge { payload: same, source: ItemSource::User });
     assert_eq!(key(&answer), "backlog.merged", "it says nothing else");
-    let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    let answer = world.command(Command::BacklogMerge { payload, source: ItemSource::User });
     assert_eq!(key(&answer), "backlog.refused");
     let item = |title: &str| {
         let item = world.state.backlog.values().find(|it| it.title == title).expect("an item");

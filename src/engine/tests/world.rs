@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::domain::actor::{Actor, Author};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::check_proposal::{CheckProposal, ProposedCommand};
 use crate::domain::config::AgentKind;
@@ -19,11 +18,12 @@ use crate::domain::evidence::{
 };
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
-    BacklogId, BootId, ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId,
+    BootId, ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, ItemId, MessageId, RequestId,
     RunId, UserId,
 };
 use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
@@ -166,7 +166,7 @@ pub(super) struct World {
     outside: Outside,
     /// Each request and each item as it was last written.
     requests: BTreeMap<RequestId, Request>,
-    items: BTreeMap<BacklogId, BacklogItem>,
+    items: BTreeMap<ItemId, Item>,
     /// How often each request was recorded as committed, and the commit.
     committed: BTreeMap<RequestId, Vec<String>>,
 }
@@ -367,7 +367,7 @@ impl World {
             if let Some(item) = item {
                 let id = &item.backlog_id;
                 assert!(items.insert(id), "{id} is on the branch twice");
-                assert_ne!(item.status, BacklogStatus::Pending, "{id} is on the branch");
+                assert_ne!(item.status, ItemStatus::Pending, "{id} is on the branch");
             }
             if self.state.effects.contains_key(effect) {
                 assert!(!request.status.is_terminal(), "it ended while it lands: {request:#?}");
@@ -376,7 +376,7 @@ impl World {
             assert_eq!(request.status, RequestStatus::Committed, "{request:#?}");
             assert_eq!(request.outcome.commit_sha.as_ref(), Some(commit));
             assert_eq!(&self.committed[request_id], std::slice::from_ref(commit), "recorded once");
-            assert!(item.is_none_or(|it| it.status == BacklogStatus::Done), "{item:#?}");
+            assert!(item.is_none_or(|it| it.status == ItemStatus::Done), "{item:#?}");
         }
         for effect in self.state.effects.values() {
             for car in effect.kind.lands() {
@@ -399,7 +399,8 @@ impl World {
                 if *sprint_id == sprint.sprint_id)
         });
         let at_work = sprint.work.todos.iter().any(|todo| {
-            todo.status == crate::domain::sprint::TodoStatus::Running && open(&todo.request_id)
+            todo.work.status == crate::domain::sprint::TodoStatus::Running
+                && open(&todo.work.request_id)
         });
         let rests = sprint.work.paused_by.is_some();
         let moves = looked_at || at_work || rests || open(&sprint.planning_request_id);
@@ -443,7 +444,7 @@ impl World {
     }
 
     /// An item as it was last written.
-    pub(super) fn item(&self, id: &BacklogId) -> BacklogItem {
+    pub(super) fn item(&self, id: &ItemId) -> Item {
         self.items[id].clone()
     }
 

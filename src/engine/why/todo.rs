@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::request;
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::ids::{BacklogId, TodoId};
+use crate::domain::ids::{ItemId, TodoId};
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::domain::state::State;
@@ -21,13 +21,13 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
     let sprints = || state.sprints.values().map(AsRef::as_ref);
     let todos =
         || sprints().flat_map(|it: &Sprint| it.work.todos.iter().map(move |todo| (it, todo)));
-    if let Some((sprint, todo)) = todos().find(|(_, todo)| todo.todo_id.as_str() == id) {
+    if let Some((sprint, todo)) = todos().find(|(_, todo)| todo.work.todo_id.as_str() == id) {
         return Some(of_todo(state, policy, &TodoWaits::of(state, policy, sprint), todo, now));
     }
     if let Some(sprint) = sprints().find(|sprint| sprint.sprint_id.as_str() == id) {
         return Some(of_sprint(state, policy, sprint, now));
     }
-    let is_it = |item: &&BacklogItem| {
+    let is_it = |item: &&Item| {
         item.backlog_id.as_str() == id
             || item.plan.as_ref().is_some_and(|plan| plan.item_id.as_str() == id)
     };
@@ -42,18 +42,18 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
     }
 }
 
-fn of_item(state: &State, policy: &Policy, item: &BacklogItem, now: Timestamp) -> Reason {
+fn of_item(state: &State, policy: &Policy, item: &Item, now: Timestamp) -> Reason {
     let is_its = |todo: &&Todo| todo.backlog_id.as_ref() == Some(&item.backlog_id);
     let selected = state.active_sprint().and_then(|sprint| {
         let todo =
-            sprint.work.todos.iter().filter(|todo| !todo.status.is_terminal()).find(is_its)?;
+            sprint.work.todos.iter().filter(|todo| !todo.work.status.is_terminal()).find(is_its)?;
         Some((sprint, todo))
     });
     if let Some((sprint, todo)) = selected {
         return of_todo(state, policy, &TodoWaits::of(state, policy, sprint), todo, now);
     }
-    let is_open = |id: &&BacklogId| !state.settled_items.contains_key(*id);
-    let name = |id: &BacklogId| {
+    let is_open = |id: &&ItemId| !state.settled_items.contains_key(*id);
+    let name = |id: &ItemId| {
         let found = state.backlog.get(id);
         json!({ "title": found.map_or(id.as_str(), |it| it.title.as_str()), "status": found.map(|it| it.status) })
     };
@@ -66,7 +66,7 @@ fn of_item(state: &State, policy: &Policy, item: &BacklogItem, now: Timestamp) -
         "after": after,
         "slot": slot.map(|at| request::shown(policy, at)),
         "in_sprint": state.active_sprint().is_some(),
-        "blocked": item.status == BacklogStatus::Blocked,
+        "blocked": item.status == ItemStatus::Blocked,
         "detail": item.blocked_reason,
         "role": item.blocked_by_role,
         "inputs": item.required_inputs,
@@ -86,18 +86,19 @@ pub(in crate::engine) fn of_todo(
 ) -> Reason {
     let sprint = waits.sprint;
     let values = |more: Value| {
-        let mut values = json!({ "id": todo.todo_id, "title": todo.title, "status": todo.status });
+        let mut values =
+            json!({ "id": todo.work.todo_id, "title": todo.title, "status": todo.work.status });
         if let (Some(all), Some(more)) = (values.as_object_mut(), more.as_object()) {
             all.extend(more.clone());
         }
         values
     };
-    let its = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
-    if let Some(its) = its.filter(|_| todo.status != TodoStatus::Queued) {
+    let its = todo.work.request_id.as_ref().and_then(|id| state.requests.get(id));
+    if let Some(its) = its.filter(|_| todo.work.status != TodoStatus::Queued) {
         let (key, inner) = request::reason(state, policy, its, now);
         return ("why.todo", values(json!({ "line": { "key": key, "values": inner } })));
     }
-    if todo.status != TodoStatus::Queued {
+    if todo.work.status != TodoStatus::Queued {
         return ("why.todo_ended", values(json!({})));
     }
     if sprint.closing.wrap_up.is_some() {
@@ -112,10 +113,10 @@ pub(in crate::engine) fn of_todo(
     }
     let title =
         |id: &TodoId| sprint.todo(id).map_or(id.as_str(), |it| it.title.as_str()).to_owned();
-    match waits.waits.get(&todo.todo_id).cloned() {
+    match waits.waits.get(&todo.work.todo_id).cloned() {
         Some(TodoWait::Dependencies(ids)) => {
             let after = ids.iter().map(
-                |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.status) }),
+                |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.work.status) }),
             );
             ("why.todo_after", values(json!({ "after": after.collect::<Vec<_>>() })))
         }
@@ -141,13 +142,13 @@ impl<'s> TodoWaits<'s> {
     pub(in crate::engine) fn of(state: &State, policy: &Policy, sprint: &'s Sprint) -> Self {
         let records = |todo: &Todo| {
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
-            let request = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
+            let request = todo.work.request_id.as_ref().and_then(|id| state.requests.get(id));
             let gate = request.and_then(|it| state.gates.get(it.work.gate_id.as_ref()?));
             TodoRecords::of(item.map(|it| &**it), gate.map(|it| &**it))
         };
         let todos = &sprint.work.todos;
         let waits = todos::waits(todos, slots_of(policy, sprint), records).into_iter();
-        let waits = waits.filter_map(|(at, wait)| Some((&todos.get(at)?.todo_id, wait)));
+        let waits = waits.filter_map(|(at, wait)| Some((&todos.get(at)?.work.todo_id, wait)));
         TodoWaits { sprint, waits: waits.collect() }
     }
 }
@@ -155,7 +156,7 @@ impl<'s> TodoWaits<'s> {
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Reason {
     let todos = &sprint.work.todos;
     let titles = |status: TodoStatus| -> Vec<&str> {
-        todos.iter().filter(|it| it.status == status).map(|it| it.title.as_str()).collect()
+        todos.iter().filter(|it| it.work.status == status).map(|it| it.title.as_str()).collect()
     };
     let own = sprint.planning_request_id.as_ref().and_then(|id| state.requests.get(id));
     let own = own.map(|own| request::reason(state, policy, own, now));
@@ -164,7 +165,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
         "milestone": sprint.milestone_title,
         "status": sprint.status,
         "step": sprint.planning.step,
-        "done": todos.iter().filter(|it| it.status.is_success()).count(),
+        "done": todos.iter().filter(|it| it.work.status.is_success()).count(),
         "total": todos.len(),
         "running": titles(TodoStatus::Running),
         "blocked": titles(TodoStatus::Blocked),

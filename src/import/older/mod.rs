@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 pub use error::ImportError;
 pub use notes::Notes;
 
-use crate::domain::backlog::BacklogItem;
+use crate::domain::item::Item;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::record::{AnyRecord, RUNTIME, SCHEDULER, decode, inside, request_events_path};
 use crate::domain::request::Request;
@@ -294,7 +294,7 @@ fn convert(disk: &dyn Disk, root: &Path, kept: Notes) -> Result<Converted, Impor
     let mut reader = Reader { source: Source { disk, folder }, became };
     let mut found = Records::default();
     let requests: Vec<Read<Request>> = reader.all("requests", "request_id", shape::request)?;
-    let items: Vec<Read<BacklogItem>> = reader.all("backlog", "backlog_id", shape::backlog)?;
+    let items: Vec<Read<Item>> = reader.all("backlog", "backlog_id", shape::backlog)?;
     let sprints: Vec<Read<Sprint>> =
         reader.all("sprints", "sprint_id", |record| shape::sprint(record, root))?;
     let scheduler = reader.one::<Scheduler>(&inside(SCHEDULER), "", &shape::scheduler)?;

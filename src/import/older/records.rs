@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::backlog::BacklogItem;
-use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::item::Item;
 use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::Sprint;
@@ -12,7 +12,7 @@ use crate::domain::sprint::Sprint;
 #[derive(Default)]
 pub(super) struct Records {
     pub(super) requests: BTreeMap<RequestId, Request>,
-    pub(super) items: BTreeMap<BacklogId, BacklogItem>,
+    pub(super) items: BTreeMap<ItemId, Item>,
     pub(super) sprints: BTreeMap<SprintId, Sprint>,
     pub(super) scheduler: Scheduler,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::record::Record;
-use crate::domain::ids::{BacklogId, OperationId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, OperationId, RequestId, SprintId, TodoId};
 use crate::domain::lenient;
 use crate::domain::role::Role;
 
@@ -36,7 +36,7 @@ pub(super) fn request(record: &mut Record<'_>) {
     let visited: Vec<Role> = visited.iter().filter_map(|role| Role::parse(role)).collect();
     record.put("visited_roles", json!(visited));
     record.ids::<SprintId>(&["sprint_id"]);
-    record.ids::<BacklogId>(&["backlog_id"]);
+    record.ids::<ItemId>(&["backlog_id"]);
     record.ids::<TodoId>(&["todo_id"]);
     record.ids::<OperationId>(&["operation_id"]);
     record.needed_times(&["created_at", "updated_at"]);
@@ -152,8 +152,8 @@ pub(super) fn backlog(record: &mut Record<'_>) {
         "selected_in_sprint_id",
         "completed_in_sprint_id",
     ]);
-    record.ids::<BacklogId>(&["carry_over_of"]);
-    record.id_lists::<BacklogId>(&["depends_on"]);
+    record.ids::<ItemId>(&["carry_over_of"]);
+    record.id_lists::<ItemId>(&["depends_on"]);
     record.needed_times(&["created_at", "updated_at"]);
     let origin = record.object("origin").unwrap_or_default();
     record.put("origin", Value::Object(origin));
@@ -218,7 +218,7 @@ pub(super) fn sprint(record: &mut Record<'_>, root: &Path) {
         "planning_request_id",
     ]);
     record.ids::<TodoId>(&["last_resume_checkpoint_todo_id"]);
-    record.id_lists::<BacklogId>(&["selected_backlog_ids"]);
+    record.id_lists::<ItemId>(&["selected_backlog_ids"]);
     record.times(&[
         "started_at",
         "ended_at",
@@ -332,7 +332,7 @@ fn sprint_parts(record: &mut Record<'_>) {
 /// A todo (`spec/teams.md` 4.4).
 fn todo(record: &mut Record<'_>, number: usize) {
     record.ids::<RequestId>(&["request_id", "retry_of_request_id"]);
-    record.ids::<BacklogId>(&["backlog_id", "carry_over_backlog_id"]);
+    record.ids::<ItemId>(&["backlog_id", "carry_over_backlog_id"]);
     record.ids::<TodoId>(&["todo_id"]);
     if record.text("todo_id").is_empty() {
         let request = record.text("request_id");

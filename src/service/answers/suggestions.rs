@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::team::Team;
 use super::work;
 use crate::discord::{Suggestion, Typing};
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::commands::Takes;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
@@ -74,20 +74,19 @@ fn requests(state: &State) -> impl Iterator<Item = Suggestion> {
 /// The todos of the active sprint that have no request yet.
 fn todos(state: &State) -> impl Iterator<Item = Suggestion> {
     let todos = state.active_sprint().into_iter().flat_map(|sprint| &sprint.work.todos);
-    todos.filter(|todo| todo.status == TodoStatus::Queued).map(|todo| Suggestion {
-        name: named(&todo.title, todo.todo_id.as_str()),
-        value: todo.todo_id.to_string(),
+    todos.filter(|todo| todo.work.status == TodoStatus::Queued).map(|todo| Suggestion {
+        name: named(&todo.title, todo.work.todo_id.as_str()),
+        value: todo.work.todo_id.to_string(),
     })
 }
 
 /// The items that no sprint has taken.
 fn items(state: &State) -> impl Iterator<Item = Suggestion> {
-    let waits = |item: &&Arc<BacklogItem>| match item.status {
-        BacklogStatus::Pending | BacklogStatus::Blocked => true,
-        BacklogStatus::Selected
-        | BacklogStatus::Done
-        | BacklogStatus::CarriedOver
-        | BacklogStatus::Dropped => false,
+    let waits = |item: &&Arc<Item>| match item.status {
+        ItemStatus::Pending | ItemStatus::Blocked => true,
+        ItemStatus::Selected | ItemStatus::Done | ItemStatus::CarriedOver | ItemStatus::Dropped => {
+            false
+        }
     };
     state.backlog.values().filter(waits).map(|item| Suggestion {
         name: named(&item.title, item.backlog_id.as_str()),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::gate::Gate;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::engine::sprint::backlog::priority_key;
@@ -23,7 +23,7 @@ pub(super) fn waiting(state: &State) -> Vec<(&Gate, &Request)> {
 }
 
 pub(super) fn backlog(state: &State) -> Value {
-    let mut items: Vec<&BacklogItem> = state.backlog.values().map(Arc::as_ref).collect();
+    let mut items: Vec<&Item> = state.backlog.values().map(Arc::as_ref).collect();
     items.sort_by_key(|item| priority_key(item));
     let count = |status| items.iter().filter(|item| item.status == status).count();
     let shown: Vec<Value> = items
@@ -39,8 +39,8 @@ pub(super) fn backlog(state: &State) -> Value {
         })
         .collect();
     json!({
-        "pending": count(BacklogStatus::Pending),
-        "blocked": count(BacklogStatus::Blocked),
+        "pending": count(ItemStatus::Pending),
+        "blocked": count(ItemStatus::Blocked),
         "items": shown,
     })
 }

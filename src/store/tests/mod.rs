@@ -16,14 +16,14 @@ use super::journal::{Journal, Pending};
 use super::open::{OpenReport, recover};
 use super::views::Views;
 use super::{StoreError, layout, prepare};
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
 use crate::domain::ids::{
-    BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
+    ChannelId, EnvelopeId, ItemId, MessageId, RequestId, RunId, SprintId, TodoId,
 };
+use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::record::{RUNTIME, RecordId, inside};
@@ -149,13 +149,12 @@ fn session(number: u64) -> Change {
     })
 }
 
-fn backlog_id(number: u64) -> BacklogId {
-    BacklogId::parse(&format!("backlog-20260324-{number:08x}")).unwrap()
+fn backlog_id(number: u64) -> ItemId {
+    ItemId::parse(&format!("backlog-20260324-{number:08x}")).unwrap()
 }
 
-fn item(number: u64, status: BacklogStatus) -> Change {
-    let mut item =
-        BacklogItem::new(backlog_id(number), "greet", "", BacklogKind::Feature, at(number));
+fn item(number: u64, status: ItemStatus) -> Change {
+    let mut item = Item::new(backlog_id(number), "greet", "", ItemKind::Feature, at(number));
     item.status = status;
     item.fingerprint = format!("print {number}");
     Change::save(item)
@@ -174,7 +173,7 @@ fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
     let id = TodoId::parse(&format!("todo-{number}")).unwrap();
     let mut work = Todo::new(id, "greet", at(number));
     work.backlog_id = Some(backlog_id(number));
-    work.status = todo;
+    work.work.status = todo;
     sprint.work.todos.push(work);
     Change::save(sprint)
 }
@@ -209,7 +208,7 @@ fn lifecycle() -> Change {
 /// The life of two requests and a sprint, as groups of appends.
 fn script() -> Vec<Vec<Vec<Change>>> {
     let open = RequestStatus::Delegated;
-    let (pending, selected) = (BacklogStatus::Pending, BacklogStatus::Selected);
+    let (pending, selected) = (ItemStatus::Pending, ItemStatus::Selected);
     vec![
         vec![vec![lifecycle(), request(1, open, "first"), event(1, "a"), mark(1, 10)]],
         vec![
@@ -233,7 +232,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
                 mark(1, 11),
                 mark(2, 4),
                 sprint(1, SprintStatus::Running, TodoStatus::Committed),
-                item(1, BacklogStatus::Done),
+                item(1, ItemStatus::Done),
                 sprint_event(1, "delivered"),
             ],
         ],

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::values::{as_value, record, todos};
 use super::{Keep, Paper, fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
-use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
-use crate::domain::ids::BacklogId;
+use crate::domain::ids::ItemId;
+use crate::domain::item::{Item, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::record::AnyRecord;
 use crate::domain::sprint::Sprint;
@@ -21,10 +21,10 @@ const COMPLETED: &str = "shared_workspace/completed_backlog.md";
 
 /// `backlog.md`: everything that may still become work, in the order of 3.4; unranked items last.
 pub fn backlog(
-    items: &BTreeMap<BacklogId, Arc<BacklogItem>>,
+    items: &BTreeMap<ItemId, Arc<Item>>,
     language: Language,
 ) -> Result<Paper, AssetError> {
-    let mut order: Vec<&BacklogItem> = items.values().map(Arc::as_ref).collect();
+    let mut order: Vec<&Item> = items.values().map(Arc::as_ref).collect();
     order.sort_by_key(|item| {
         let rank = if item.priority_rank == 0 { u32::MAX } else { item.priority_rank };
         (group(item.status), rank, item.updated_at, &item.backlog_id)
@@ -38,22 +38,19 @@ pub fn backlog(
     Ok(Paper { path, heading: "Backlog", name: "backlog", text, keep: Keep::Part })
 }
 
-const fn group(status: BacklogStatus) -> u8 {
+const fn group(status: ItemStatus) -> u8 {
     match status {
-        BacklogStatus::Pending | BacklogStatus::Selected => 0,
-        BacklogStatus::Blocked => 1,
-        BacklogStatus::CarriedOver => 2,
-        BacklogStatus::Done => 3,
-        BacklogStatus::Dropped => 4,
+        ItemStatus::Pending | ItemStatus::Selected => 0,
+        ItemStatus::Blocked => 1,
+        ItemStatus::CarriedOver => 2,
+        ItemStatus::Done => 3,
+        ItemStatus::Dropped => 4,
     }
 }
 
-fn entry(
-    item: &BacklogItem,
-    items: &BTreeMap<BacklogId, Arc<BacklogItem>>,
-) -> Result<Value, AssetError> {
+fn entry(item: &Item, items: &BTreeMap<ItemId, Arc<Item>>) -> Result<Value, AssetError> {
     let mut value = as_value(item)?;
-    let name = |id: &BacklogId| items.get(id).map_or_else(|| id.to_string(), |it| it.title.clone());
+    let name = |id: &ItemId| items.get(id).map_or_else(|| id.to_string(), |it| it.title.clone());
     value["waits_on"] = json!(item.depends_on.iter().map(name).collect::<Vec<_>>());
     Ok(value)
 }
@@ -70,7 +67,7 @@ pub fn completed(changes: &[Change], before: &State) -> Result<Vec<Change>, Asse
         };
         let id = &item.backlog_id;
         let was_open = before.backlog.contains_key(id) || !before.settled_items.contains_key(id);
-        if !listed.insert(id) || item.status != BacklogStatus::Done || !was_open {
+        if !listed.insert(id) || item.status != ItemStatus::Done || !was_open {
             continue;
         }
         let text =

@@ -68,8 +68,12 @@ fn lanes(sprint: &Sprint) -> Vec<Value> {
     // Rounded up, as in the sum of the longest chain: what was done took some time.
     let said = |millis: i64| span((millis + 999).div_euclid(1_000), sprint);
     let lane = |todo: &Todo| {
-        let took = todo.started_at.zip(todo.ended_at).map(|(from, to)| to.millis() - from.millis());
-        let worked = todo.spans.iter().map(WorkSpan::millis).sum();
+        let took = todo
+            .work
+            .started_at
+            .zip(todo.work.ended_at)
+            .map(|(from, to)| to.millis() - from.millis());
+        let worked = todo.work.spans.iter().map(WorkSpan::millis).sum();
         json!({ "title": todo.title, "took": took.map(said), "worked": said(worked) })
     };
     lane_order(sprint).into_iter().map(lane).collect()
@@ -177,7 +181,7 @@ fn words(value: &Value) -> String {
 /// Each role with how often it reported and what it said last.
 fn agents(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
     let mut roles: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    let requests = sprint.work.todos.iter().filter_map(|todo| todo.request_id.as_ref());
+    let requests = sprint.work.todos.iter().filter_map(|todo| todo.work.request_id.as_ref());
     for report in requests.filter_map(|id| reports.get(id)).flatten() {
         let entry = roles.entry(&report.role).or_insert((0, ""));
         *entry = (entry.0 + 1, &report.summary);
@@ -216,7 +220,7 @@ fn has_worked(sprint: &Sprint, agents: &[Value], named: &str) -> bool {
 /// The planner's choice first, then the sprint's own and those of its todos, each once.
 fn artifacts(sprint: &Sprint, draft: &Draft) -> Vec<String> {
     let own = sprint.work.reference_artifacts.iter();
-    let of_todos = sprint.work.todos.iter().flat_map(|todo| &todo.artifacts);
+    let of_todos = sprint.work.todos.iter().flat_map(|todo| &todo.work.artifacts);
     let mut seen = BTreeSet::new();
     let all = draft.artifacts.iter().chain(own).chain(of_todos);
     all.filter(|path| seen.insert(path.as_str())).take(MOST).cloned().collect()
@@ -237,17 +241,17 @@ pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
         .iter()
         .map(|todo| {
             json!({
-                "todo_id": todo.todo_id,
+                "todo_id": todo.work.todo_id,
                 "backlog_id": todo.backlog_id,
                 "title": todo.title,
-                "status": todo.status,
+                "status": todo.work.status,
                 "priority_rank": todo.priority_rank,
-                "request_id": todo.request_id,
-                "started_at": todo.started_at,
-                "ended_at": todo.ended_at,
-                "commit_sha": todo.commit_sha,
-                "proven_through": todo.proven_through,
-                "carry_over_backlog_id": todo.carry_over_backlog_id,
+                "request_id": todo.work.request_id,
+                "started_at": todo.work.started_at,
+                "ended_at": todo.work.ended_at,
+                "commit_sha": todo.work.commit_sha,
+                "proven_through": todo.work.proven_through,
+                "carry_over_backlog_id": todo.work.carry_over_backlog_id,
             })
         })
         .collect();

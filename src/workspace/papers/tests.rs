@@ -7,9 +7,9 @@ use chrono_tz::Asia::Seoul;
 use serde_json::json;
 
 use super::*;
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::Change;
-use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
+use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::request::RequestEvent;
 use crate::domain::role::Role;
@@ -32,13 +32,13 @@ fn todo(nth: u32, title: &str, status: TodoStatus, ended: Option<&str>) -> Todo 
     let id = TodoId::parse(&format!("todo-09150{nth}-0a1b2c")).unwrap();
     let mut todo = Todo::new(id, title, at("09:15"));
     todo.priority_rank = nth;
-    todo.status = status;
-    todo.backlog_id = Some(BacklogId::parse(&format!("backlog-20260324-0000000{nth}")).unwrap());
+    todo.work.status = status;
+    todo.backlog_id = Some(ItemId::parse(&format!("backlog-20260324-0000000{nth}")).unwrap());
     if status != TodoStatus::Queued {
-        todo.request_id = Some(RequestId::parse(&format!("20260324-0000000{nth}")).unwrap());
-        todo.started_at = Some(at("09:20"));
+        todo.work.request_id = Some(RequestId::parse(&format!("20260324-0000000{nth}")).unwrap());
+        todo.work.started_at = Some(at("09:20"));
     }
-    todo.ended_at = ended.map(at);
+    todo.work.ended_at = ended.map(at);
     todo
 }
 
@@ -62,13 +62,13 @@ fn sprint(language: Language) -> Sprint {
     sprint.status = SprintStatus::Running;
     sprint.phase = Phase::Ongoing;
     let mut done = todo(1, "Read the language", TodoStatus::Committed, Some("09:40"));
-    done.commit_sha = SHA.to_owned();
-    done.proven_through = "fedcba98765432100123456789abcdef01234567".to_owned();
-    done.summary = "`LANG` is read.".to_owned();
-    done.artifacts = vec!["greet.sh".to_owned()];
+    done.work.commit_sha = SHA.to_owned();
+    done.work.proven_through = "fedcba98765432100123456789abcdef01234567".to_owned();
+    done.work.summary = "`LANG` is read.".to_owned();
+    done.work.artifacts = vec!["greet.sh".to_owned()];
     done.acceptance_criteria = vec!["An unset `LANG` means English".into()];
     let mut running = todo(2, "Korean\n## greeting", TodoStatus::Running, None);
-    running.depends_on = vec![done.todo_id.clone()];
+    running.depends_on = vec![done.work.todo_id.clone()];
     sprint.work.todos = vec![todo(3, "Send it by mail", TodoStatus::Queued, None), running, done];
     sprint.planning.iterations.push(PlanningIteration {
         created_at: at("09:05"),
@@ -121,13 +121,13 @@ fn ended(language: Language) -> Sprint {
         sprint_tagged: true,
     }];
     sprint.closing.uncommitted_paths = vec!["notes.txt".to_owned()];
-    sprint.work.todos[1].status = TodoStatus::Failed;
-    sprint.work.todos[1].ended_at = Some(at("10:20"));
-    sprint.work.todos[1].summary = "The checks fail.".to_owned();
-    sprint.work.todos[1].carry_over_backlog_id =
-        Some(BacklogId::parse("backlog-20260324-0000000c").unwrap());
-    sprint.work.todos[0].status = TodoStatus::Blocked;
-    sprint.work.todos[0].summary = "Which server?".to_owned();
+    sprint.work.todos[1].work.status = TodoStatus::Failed;
+    sprint.work.todos[1].work.ended_at = Some(at("10:20"));
+    sprint.work.todos[1].work.summary = "The checks fail.".to_owned();
+    sprint.work.todos[1].work.carry_over_backlog_id =
+        Some(ItemId::parse("backlog-20260324-0000000c").unwrap());
+    sprint.work.todos[0].work.status = TodoStatus::Blocked;
+    sprint.work.todos[0].work.summary = "Which server?".to_owned();
     sprint
 }
 
@@ -239,7 +239,7 @@ fn nobody_is_praised_who_did_not_work() {
 fn a_draft_of_any_form_gives_a_report() {
     let mut sprint = ended(Language::En);
     // As most changes are: proven by itself.
-    sprint.work.todos[2].proven_through.clear();
+    sprint.work.todos[2].work.proven_through.clear();
     for draft in [
         json!(null),
         json!("prose"),
@@ -252,10 +252,10 @@ fn a_draft_of_any_form_gives_a_report() {
     }
 }
 
-fn item(nth: u32, status: BacklogStatus, rank: u32) -> BacklogItem {
-    let id = BacklogId::parse(&format!("backlog-20260324-{nth:08x}")).unwrap();
+fn item(nth: u32, status: ItemStatus, rank: u32) -> Item {
+    let id = ItemId::parse(&format!("backlog-20260324-{nth:08x}")).unwrap();
     let title = format!("Item {nth}");
-    let mut item = BacklogItem::new(id, &title, "a scope", BacklogKind::Feature, at("09:00"));
+    let mut item = Item::new(id, &title, "a scope", ItemKind::Feature, at("09:00"));
     item.status = status;
     item.priority_rank = rank;
     item
@@ -263,15 +263,15 @@ fn item(nth: u32, status: BacklogStatus, rank: u32) -> BacklogItem {
 
 #[test]
 fn the_backlog_in_its_order() {
-    let mut blocked = item(1, BacklogStatus::Blocked, 1);
+    let mut blocked = item(1, ItemStatus::Blocked, 1);
     blocked.blocked_reason = "Which server?".to_owned();
     blocked.required_inputs = vec!["The name of the server".to_owned()];
-    blocked.depends_on = vec![item(3, BacklogStatus::Pending, 0).backlog_id];
+    blocked.depends_on = vec![item(3, ItemStatus::Pending, 0).backlog_id];
     let items = [
         blocked,
-        item(2, BacklogStatus::Selected, 2),
-        item(3, BacklogStatus::Pending, 0),
-        item(4, BacklogStatus::Pending, 1),
+        item(2, ItemStatus::Selected, 2),
+        item(3, ItemStatus::Pending, 0),
+        item(4, ItemStatus::Pending, 1),
     ];
     let items: BTreeMap<_, _> =
         (items.into_iter()).map(|it| (it.backlog_id.clone(), Arc::new(it))).collect();
@@ -283,8 +283,8 @@ fn the_backlog_in_its_order() {
 #[test]
 fn a_delivered_item_is_listed_once() {
     let mut state = State::default();
-    state.apply(&Change::save(item(1, BacklogStatus::Selected, 1)));
-    let done = Change::save(item(1, BacklogStatus::Done, 1));
+    state.apply(&Change::save(item(1, ItemStatus::Selected, 1)));
+    let done = Change::save(item(1, ItemStatus::Done, 1));
     let twice = [done.clone(), done.clone()];
     let listed = completed(&twice, &state).unwrap();
     let [Change::Append { file, text }] = listed.as_slice() else {
@@ -295,7 +295,7 @@ fn a_delivered_item_is_listed_once() {
     assert!(text.ends_with('\n'));
     state.apply(&done);
     assert!(completed(&[done], &state).unwrap().is_empty());
-    let blocked = Change::save(item(2, BacklogStatus::Blocked, 1));
+    let blocked = Change::save(item(2, ItemStatus::Blocked, 1));
     assert!(completed(&[blocked], &state).unwrap().is_empty());
 }
 
@@ -330,13 +330,13 @@ fn a_folder_never_leaves_the_sprints() {
 /// With spans of work for each todo that has begun, side by side and one after another.
 fn worked(mut sprint: Sprint) -> Sprint {
     for (nth, todo) in (0_u64..).zip(&mut sprint.work.todos) {
-        let Some(begun) = todo.started_at else { continue };
+        let Some(begun) = todo.work.started_at else { continue };
         let begun = begun.plus_seconds(nth * 300);
-        todo.started_at = Some(begun);
+        todo.work.started_at = Some(begun);
         let span = |role, from: u64, to: u64| {
             WorkSpan::until(begun.plus_seconds(to), (to - from) * 1_000, role)
         };
-        todo.spans = vec![
+        todo.work.spans = vec![
             span(Role::Planner, 20, 140),
             span(Role::Developer, 200, 700),
             span(Role::VersionController, 710, 800),

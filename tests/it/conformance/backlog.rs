@@ -1,8 +1,8 @@
 //! The backlog: what a todo makes of its item, which items belong to a sprint, their order and counts.
 
 use serde_json::{Value, json};
-use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
-use teams::domain::ids::{BacklogId, SprintId};
+use teams::domain::ids::{ItemId, SprintId};
+use teams::domain::item::{Item, ItemKind, ItemSource, ItemStatus, ItemTodo};
 use teams::domain::lenient;
 use teams::domain::sprint::TodoStatus;
 use teams::domain::time::Timestamp;
@@ -26,6 +26,16 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         rules: &[
             NO_STATUS,
             Rule {
+                row: FAILED.0,
+                instead: FAILED.1,
+                applies: has_failed,
+                expected: |args, theirs| {
+                    let mut expected = theirs.clone();
+                    waits_for_a_person(&mut expected["item"], args);
+                    expected
+                },
+            },
+            Rule {
                 row: "9.7",
                 instead: "an item whose commit is missing says so",
                 applies: is_silently_uncommitted,
@@ -45,32 +55,49 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             let mut item = match known {
                 Some(known) => item(known),
                 None => {
-                    let id = BacklogId::parse(text(args, "backlog_id")).unwrap();
-                    backlog::restored(id, &todo(&args["todo"]), Timestamp::from_millis(0))
+                    let id = ItemId::parse(text(args, "backlog_id")).unwrap();
+                    backlog::restored(
+                        id,
+                        &todo(&args["todo"]),
+                        &sprint_id(args),
+                        Timestamp::from_millis(0),
+                    )
                 }
             };
             if apply(&mut item, args) { facts(&item) } else { Value::Null }
         },
         theirs: |theirs| facts(&item(theirs)),
-        rules: &[Rule {
-            row: "4.4, 9.7",
-            instead: "a status that is no word of ours does not parse, and a missing commit is a reason",
-            applies: |args| status(args).is_none() || is_silently_uncommitted(args),
-            expected: |args, theirs| {
-                let mut expected = theirs.clone();
-                if status(args).is_none() {
-                    return Value::Null;
-                }
-                expected["blocked_reason"] = json!(NO_COMMIT);
-                expected
+        rules: &[
+            Rule {
+                row: FAILED.0,
+                instead: FAILED.1,
+                applies: has_failed,
+                expected: |args, theirs| {
+                    let mut expected = theirs.clone();
+                    waits_for_a_person(&mut expected, args);
+                    expected
+                },
             },
-        }],
+            Rule {
+                row: "4.4, 9.7",
+                instead: "a status that is no word of ours does not parse, and a missing commit is a reason",
+                applies: |args| status(args).is_none() || is_silently_uncommitted(args),
+                expected: |args, theirs| {
+                    let mut expected = theirs.clone();
+                    if status(args).is_none() {
+                        return Value::Null;
+                    }
+                    expected["blocked_reason"] = json!(NO_COMMIT);
+                    expected
+                },
+            },
+        ],
     },
     Subject {
         name: "backlog_priority_key",
         ours: |args| {
             let (status, rank, other, kind, _) = backlog::priority_key(&item(&args["item"]));
-            let kind = BacklogKind::ALL.iter().position(|known| *known == kind);
+            let kind = ItemKind::ALL.iter().position(|known| *known == kind);
             let rank = if rank == u32::MAX { 1_000_000_000 } else { rank };
             json!([status, rank, u8::from(other), kind, text(&args["item"], "created_at")])
         },
@@ -167,14 +194,30 @@ fn is_silently_uncommitted(args: &Value) -> bool {
     status(args) == Some(TodoStatus::Uncommitted) && text(&args["todo"], "summary").is_empty()
 }
 
+const FAILED: (&str, &str) = ("9.7", "what failed waits for a person under its own id");
+
+fn has_failed(args: &Value) -> bool {
+    status(args) == Some(TodoStatus::Failed)
+}
+
+fn waits_for_a_person(item: &mut Value, args: &Value) {
+    item["status"] = json!(ItemStatus::Blocked);
+    item["blocked_reason"] = json!(text(&args["todo"], "summary"));
+}
+
+fn sprint_id(args: &Value) -> SprintId {
+    SprintId::parse(text(args, "sprint_id")).unwrap()
+}
+
 /// Whether the todo has a status to apply.
-fn apply(item: &mut BacklogItem, args: &Value) -> bool {
-    let sprint = SprintId::parse(text(args, "sprint_id")).unwrap();
-    backlog::set_by_todo(item, &todo(&args["todo"]), None, &sprint, item.updated_at);
+fn apply(item: &mut Item, args: &Value) -> bool {
+    item.todo = Some(ItemTodo { sprint_id: sprint_id(args), work: todo(&args["todo"]).work });
+    backlog::set_by_todo(item, None, item.updated_at);
+    item.todo = None;
     status(args).is_some()
 }
 
-fn item(value: &Value) -> BacklogItem {
+fn item(value: &Value) -> Item {
     let word = |key: &str| text(value, key).trim().to_lowercase();
     let time = |key: &str| {
         let text = text(value, key);
@@ -184,16 +227,16 @@ fn item(value: &Value) -> BacklogItem {
             .unwrap_or(Timestamp::from_millis(0))
     };
     let sprint = |key: &str| SprintId::parse(text(value, key)).ok();
-    let id = BacklogId::parse(text(value, "backlog_id"));
-    let mut item = BacklogItem::new(
-        id.unwrap_or_else(|_| BacklogId::parse("nameless").unwrap()),
+    let id = ItemId::parse(text(value, "backlog_id"));
+    let mut item = Item::new(
+        id.unwrap_or_else(|_| ItemId::parse("nameless").unwrap()),
         text(value, "title"),
         text(value, "scope"),
-        word("kind").parse::<BacklogKind>().unwrap_or_default(),
+        word("kind").parse::<ItemKind>().unwrap_or_default(),
         time("created_at"),
     );
-    item.source = word("source").parse::<BacklogSource>().unwrap_or_default();
-    item.status = word("status").parse::<BacklogStatus>().unwrap_or(BacklogStatus::Pending);
+    item.source = word("source").parse::<ItemSource>().unwrap_or_default();
+    item.status = word("status").parse::<ItemStatus>().unwrap_or(ItemStatus::Pending);
     item.priority_rank = lenient::integer(value.get("priority_rank"))
         .and_then(|rank| u32::try_from(rank).ok())
         .unwrap_or(0);
@@ -211,12 +254,12 @@ fn item(value: &Value) -> BacklogItem {
     item
 }
 
-fn items(value: &Value) -> Vec<BacklogItem> {
+fn items(value: &Value) -> Vec<Item> {
     value.as_array().unwrap().iter().map(item).collect()
 }
 
 /// What a todo changes in an item. The words of the next step are ours; that there are some is compared.
-fn state(item: &BacklogItem) -> Value {
+fn state(item: &Item) -> Value {
     json!({
         "status": item.status.as_str(),
         "selected_in": item.selected_in_sprint_id,
@@ -229,7 +272,7 @@ fn state(item: &BacklogItem) -> Value {
 }
 
 /// The same with what a restored item has from its todo.
-fn facts(item: &BacklogItem) -> Value {
+fn facts(item: &Item) -> Value {
     let mut facts = state(item);
     facts["backlog_id"] = json!(item.backlog_id);
     facts["title"] = json!(item.title);
@@ -239,19 +282,19 @@ fn facts(item: &BacklogItem) -> Value {
     facts
 }
 
-fn name(item: &BacklogItem) -> String {
+fn name(item: &Item) -> String {
     format!("{} {}", item.backlog_id, item.title)
 }
 
-fn counted(items: &[BacklogItem]) -> Value {
+fn counted(items: &[Item]) -> Value {
     let counts = backlog::counts(items);
-    let of = |status: BacklogStatus| counts.get(&status).copied().unwrap_or(0);
-    let open = BacklogStatus::ALL.into_iter().filter(|status| status.is_active()).map(of);
+    let of = |status: ItemStatus| counts.get(&status).copied().unwrap_or(0);
+    let open = ItemStatus::ALL.into_iter().filter(|status| status.is_active()).map(of);
     json!({
-        "pending": of(BacklogStatus::Pending),
-        "selected": of(BacklogStatus::Selected),
-        "blocked": of(BacklogStatus::Blocked),
-        "done": of(BacklogStatus::Done),
+        "pending": of(ItemStatus::Pending),
+        "selected": of(ItemStatus::Selected),
+        "blocked": of(ItemStatus::Blocked),
+        "done": of(ItemStatus::Done),
         "total": open.sum::<usize>(),
     })
 }

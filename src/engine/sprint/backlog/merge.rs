@@ -13,9 +13,9 @@ use super::entry::{
     Entry, MAX_ENTRIES, MAX_LINE, MAX_TEXT, MAX_TITLE, MergeError, cut, entries, kept, one_line,
 };
 use super::{classify, flat};
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, fingerprint};
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
+use crate::domain::ids::{IdSupply, ItemId, RequestId, SprintId};
+use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus, fingerprint};
 use crate::domain::sprint::{Phase, Sprint};
 use crate::domain::time::Timestamp;
 use crate::engine::plan::graph;
@@ -24,7 +24,7 @@ use crate::engine::plan::graph;
 #[derive(Debug, Clone, Copy)]
 pub struct MergeContext<'a> {
     /// Who brings it. An entry may name another source; only a person's words are kept as they are.
-    pub source: BacklogSource,
+    pub source: ItemSource,
     /// The request in which it came.
     pub request_id: Option<&'a RequestId>,
     /// The active sprint.
@@ -35,14 +35,14 @@ pub struct MergeContext<'a> {
     pub zone: Tz,
     /// Items that somebody works on now, or that a person has approved for the sprint: they stay what they were then. What
     /// agents say of them is left out, and people are told.
-    pub fixed: &'a BTreeSet<BacklogId>,
+    pub fixed: &'a BTreeSet<ItemId>,
 }
 
 /// What a payload comes to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MergeResult {
     /// The items as they are now, each once, in the order of the payload.
-    pub items: Vec<BacklogItem>,
+    pub items: Vec<Item>,
     /// How many of them are new.
     pub added: usize,
     /// How many were known.
@@ -62,8 +62,8 @@ pub struct MergeResult {
 ///
 /// [`MergeError`] names item, field and value of the first entry that is not taken.
 pub fn merge(
-    known: &BTreeMap<&BacklogId, &BacklogItem>,
-    settled: &BTreeMap<&BacklogId, &str>,
+    known: &BTreeMap<&ItemId, &Item>,
+    settled: &BTreeMap<&ItemId, &str>,
     payload: &Value,
     context: &MergeContext<'_>,
     ids: &mut IdSupply,
@@ -89,27 +89,27 @@ pub fn merge(
 }
 
 struct Work<'a> {
-    known: &'a BTreeMap<&'a BacklogId, &'a BacklogItem>,
-    settled: &'a BTreeMap<&'a BacklogId, &'a str>,
+    known: &'a BTreeMap<&'a ItemId, &'a Item>,
+    settled: &'a BTreeMap<&'a ItemId, &'a str>,
     /// The newest settled item of each fingerprint, made when it is first asked for.
-    prints: OnceCell<BTreeMap<&'a str, &'a BacklogId>>,
+    prints: OnceCell<BTreeMap<&'a str, &'a ItemId>>,
     context: &'a MergeContext<'a>,
     ids: &'a mut IdSupply,
-    items: BTreeMap<BacklogId, BacklogItem>,
-    order: Vec<BacklogId>,
+    items: BTreeMap<ItemId, Item>,
+    order: Vec<ItemId>,
     left_out: Vec<String>,
     /// Open items by their title in lower case.
-    titles: BTreeMap<String, BTreeSet<BacklogId>>,
+    titles: BTreeMap<String, BTreeSet<ItemId>>,
 }
 
 impl<'a> Work<'a> {
     fn new(
-        known: &'a BTreeMap<&'a BacklogId, &'a BacklogItem>,
-        settled: &'a BTreeMap<&'a BacklogId, &'a str>,
+        known: &'a BTreeMap<&'a ItemId, &'a Item>,
+        settled: &'a BTreeMap<&'a ItemId, &'a str>,
         context: &'a MergeContext<'a>,
         ids: &'a mut IdSupply,
     ) -> Self {
-        let mut titles: BTreeMap<String, BTreeSet<BacklogId>> = BTreeMap::new();
+        let mut titles: BTreeMap<String, BTreeSet<ItemId>> = BTreeMap::new();
         for item in known.values() {
             titles.entry(flat(&item.title)).or_default().insert(item.backlog_id.clone());
         }
@@ -121,19 +121,19 @@ impl<'a> Work<'a> {
     /// Whether an agent names an item that it cannot change; it is noted as left out.
     fn is_fixed_for_agents(&mut self, entry: &Entry) -> bool {
         let named = entry.fields.get("backlog_id").and_then(Value::as_str);
-        let id = named.and_then(|id| BacklogId::parse(id).ok());
+        let id = named.and_then(|id| ItemId::parse(id).ok());
         let fixed = id.filter(|id| self.context.fixed.contains(id));
         let item = fixed.and_then(|id| self.known.get(&id).copied());
-        let item = item.filter(|_| self.context.source != BacklogSource::User);
+        let item = item.filter(|_| self.context.source != ItemSource::User);
         self.left_out.extend(item.map(|item| item.title.clone()));
         item.is_some()
     }
 
-    fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
+    fn current(&self, id: &ItemId) -> Option<&Item> {
         self.items.get(id).or_else(|| self.known.get(id).copied())
     }
 
-    fn keep(&mut self, item: BacklogItem) {
+    fn keep(&mut self, item: Item) {
         let id = item.backlog_id.clone();
         let old = self.current(&id).map(|old| flat(&old.title));
         if let Some(ids) = old.and_then(|title| self.titles.get_mut(&title)) {
@@ -149,12 +149,12 @@ impl<'a> Work<'a> {
     }
 
     /// Applies all of an entry but its dependencies; none where that is left out.
-    fn take(&mut self, entry: &Entry) -> Result<Option<BacklogId>, MergeError> {
+    fn take(&mut self, entry: &Entry) -> Result<Option<ItemId>, MergeError> {
         let summary = entry.text("summary", MAX_TEXT)?;
         let scope = entry.text("scope", MAX_TEXT)?;
         let kind = entry.word("kind", "bug, feature, enhancement or chore")?;
         let mut title = entry.text("title", MAX_TITLE)?.map(|title| one_line(&title));
-        if self.context.source != BacklogSource::User {
+        if self.context.source != ItemSource::User {
             title = title.map(|title| meaningful(title, summary.as_deref(), scope.as_deref()));
         }
         let id = entry.text("backlog_id", MAX_LINE)?;
@@ -162,7 +162,7 @@ impl<'a> Work<'a> {
         let found = match &id {
             Some(text) => {
                 let unknown = || MergeError::UnknownItem { item: text.clone() };
-                let id = BacklogId::parse(text).map_err(|_| unknown())?;
+                let id = ItemId::parse(text).map_err(|_| unknown())?;
                 if self.current(&id).is_some() {
                     Some(id)
                 } else if self.settled.contains_key(&id) && title.is_some() {
@@ -205,15 +205,15 @@ impl<'a> Work<'a> {
             }
             let same = item == before;
             return match self.context.source {
-                BacklogSource::User => match said {
+                ItemSource::User => match said {
                     Ok(()) if same => Ok(None),
                     Ok(()) => Err(MergeError::UnderWay { item: before.title }),
                     Err(error) => Err(error),
                 },
-                BacklogSource::Planner
-                | BacklogSource::Sourcer
-                | BacklogSource::Discovery
-                | BacklogSource::CarryOver => {
+                ItemSource::Planner
+                | ItemSource::Sourcer
+                | ItemSource::Discovery
+                | ItemSource::CarryOver => {
                     if said.is_err() || !same {
                         self.left_out.push(before.title);
                     }
@@ -231,7 +231,7 @@ impl<'a> Work<'a> {
     }
 
     /// What an entry says of an item beside what makes it another one.
-    fn rest(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+    fn rest(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
         set(
             &mut item.source,
             entry.word("source", "user, planner, sourcer, discovery or carry_over")?,
@@ -256,14 +256,14 @@ impl<'a> Work<'a> {
 
     /// Paths and effort, which a person or the planner declares. An empty list is no word of an agent against what is
     /// declared: models fill in what they leave open.
-    fn declared(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+    fn declared(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
         let (paths, effort) = (entry.paths()?, entry.effort()?);
         match self.context.source {
-            BacklogSource::User => set(&mut item.allowed_paths, paths),
-            BacklogSource::Planner => {
+            ItemSource::User => set(&mut item.allowed_paths, paths),
+            ItemSource::Planner => {
                 set(&mut item.allowed_paths, paths.filter(|paths| !paths.is_empty()));
             }
-            BacklogSource::Sourcer | BacklogSource::Discovery | BacklogSource::CarryOver => {
+            ItemSource::Sourcer | ItemSource::Discovery | ItemSource::CarryOver => {
                 return Ok(());
             }
         }
@@ -273,12 +273,7 @@ impl<'a> Work<'a> {
 
     /// The open item that an entry without an id speaks of. What the entry leaves open fits any item of that
     /// title; one that it would have made itself comes first.
-    fn same(
-        &self,
-        title: &str,
-        scope: Option<&str>,
-        kind: Option<BacklogKind>,
-    ) -> Option<BacklogId> {
+    fn same(&self, title: &str, scope: Option<&str>, kind: Option<ItemKind>) -> Option<ItemId> {
         let named = self.titles.get(&flat(title))?.iter().filter_map(|id| self.current(id));
         let wanted = scope.map(flat);
         let fits = named.filter(|item| {
@@ -291,7 +286,7 @@ impl<'a> Work<'a> {
     }
 
     /// The newest settled item that was the same.
-    fn settled_as(&self, title: &str, scope: &str, kind: BacklogKind) -> Option<BacklogId> {
+    fn settled_as(&self, title: &str, scope: &str, kind: ItemKind) -> Option<ItemId> {
         let prints = self
             .prints
             .get_or_init(|| self.settled.iter().map(|(id, print)| (*print, *id)).collect());
@@ -302,22 +297,22 @@ impl<'a> Work<'a> {
         &mut self,
         title: &str,
         scope: &str,
-        kind: BacklogKind,
-        recurrence_of: Option<BacklogId>,
-    ) -> BacklogItem {
+        kind: ItemKind,
+        recurrence_of: Option<ItemId>,
+    ) -> Item {
         let date = self.context.now.date_in(self.context.zone);
         let mut id = self.ids.backlog(&date);
         while self.current(&id).is_some() || self.settled.contains_key(&id) {
             id = self.ids.backlog(&date);
         }
-        let mut item = BacklogItem::new(id, title, scope, kind, self.context.now);
+        let mut item = Item::new(id, title, scope, kind, self.context.now);
         item.source = self.context.source;
         if let Some(of) = recurrence_of {
             item.origin.set("recurrence_of", of.as_str());
         }
         // What people add is of the sprint where they say so.
         if let Some(sprint) =
-            self.context.sprint.filter(|_| self.context.source != BacklogSource::User)
+            self.context.sprint.filter(|_| self.context.source != ItemSource::User)
         {
             item.added_during_active_sprint = sprint.phase == Phase::Ongoing;
             if sprint.phase == Phase::Initial {
@@ -328,7 +323,7 @@ impl<'a> Work<'a> {
         item
     }
 
-    fn origin(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+    fn origin(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
         match entry.fields.get("origin") {
             None | Some(Value::Null) => {}
             Some(Value::Object(fields)) => {
@@ -353,7 +348,7 @@ impl<'a> Work<'a> {
     }
 
     /// Only the active sprint can plan an item.
-    fn plan(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+    fn plan(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
         let Some(text) = entry.text("planned_in_sprint_id", MAX_LINE)? else { return Ok(()) };
         let active = self.context.sprint.map(|sprint| &sprint.sprint_id);
         let same = |id: Option<&SprintId>| id.is_some_and(|id| id.as_str() == text);
@@ -369,53 +364,53 @@ impl<'a> Work<'a> {
 
     /// What an entry may say about where its item stands. `selected`, `done` and `carried_over` follow from todos;
     /// said of an item that stands there already, or of one that is selected now, they change nothing.
-    fn status(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+    fn status(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
         let said =
             entry.word("status", "pending, selected, blocked, done, carried_over or dropped")?;
         let reason = entry.text("dropped_reason", MAX_TEXT)?;
-        let in_work = item.status == BacklogStatus::Selected;
+        let in_work = item.status == ItemStatus::Selected;
         match said {
-            Some(BacklogStatus::Pending) if !in_work => {
-                item.status = BacklogStatus::Pending;
+            Some(ItemStatus::Pending) if !in_work => {
+                item.status = ItemStatus::Pending;
                 item.clear_blockers();
             }
-            Some(BacklogStatus::Blocked | BacklogStatus::Dropped) if in_work => {
+            Some(ItemStatus::Blocked | ItemStatus::Dropped) if in_work => {
                 return Err(
                     entry.wrong("status", "no change while a todo of the sprint works on the item")
                 );
             }
-            Some(BacklogStatus::Blocked) => {
-                item.status = BacklogStatus::Blocked;
+            Some(ItemStatus::Blocked) => {
+                item.status = ItemStatus::Blocked;
             }
-            Some(BacklogStatus::Dropped) => {
-                item.status = BacklogStatus::Dropped;
+            Some(ItemStatus::Dropped) => {
+                item.status = ItemStatus::Dropped;
                 item.clear_blockers();
                 set(&mut item.dropped_reason, reason);
             }
-            Some(BacklogStatus::Done) if self.context.source == BacklogSource::User && !in_work => {
-                item.status = BacklogStatus::Done;
+            Some(ItemStatus::Done) if self.context.source == ItemSource::User && !in_work => {
+                item.status = ItemStatus::Done;
                 item.clear_blockers();
             }
             // A planner that plans an item for the sprint may call it selected; the todo makes it so.
-            Some(BacklogStatus::Selected)
-                if self.context.sprint.is_some() && self.context.source != BacklogSource::User => {}
-            Some(
-                said @ (BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver),
-            ) if said != item.status => {
+            Some(ItemStatus::Selected)
+                if self.context.sprint.is_some() && self.context.source != ItemSource::User => {}
+            Some(said @ (ItemStatus::Selected | ItemStatus::Done | ItemStatus::CarriedOver))
+                if said != item.status =>
+            {
                 return Err(entry.wrong(
                     "status",
                     "pending, blocked or dropped; the others follow from the work",
                 ));
             }
             Some(
-                BacklogStatus::Pending
-                | BacklogStatus::Selected
-                | BacklogStatus::Done
-                | BacklogStatus::CarriedOver,
+                ItemStatus::Pending
+                | ItemStatus::Selected
+                | ItemStatus::Done
+                | ItemStatus::CarriedOver,
             )
             | None => {}
         }
-        if item.status == BacklogStatus::Blocked {
+        if item.status == ItemStatus::Blocked {
             set(&mut item.blocked_reason, entry.text("blocked_reason", MAX_TEXT)?);
             set(&mut item.blocked_by_role, entry.text("blocked_by_role", MAX_LINE)?);
             set(&mut item.required_inputs, entry.list("required_inputs")?);
@@ -425,11 +420,11 @@ impl<'a> Work<'a> {
     }
 
     /// Reads what an entry's item depends on: ids, or titles of items of the payload or of the backlog.
-    fn depend(&mut self, entry: &Entry, id: &BacklogId) -> Result<(), MergeError> {
+    fn depend(&mut self, entry: &Entry, id: &ItemId) -> Result<(), MergeError> {
         let Some(named) = entry.list("depends_on")? else { return Ok(()) };
-        let mut on: Vec<BacklogId> = Vec::new();
+        let mut on: Vec<ItemId> = Vec::new();
         for name in named {
-            let by_id = BacklogId::parse(&name)
+            let by_id = ItemId::parse(&name)
                 .ok()
                 .filter(|id| self.current(id).is_some() || self.settled.contains_key(id))
                 .map(|id| self.carried_on(&id).unwrap_or(id));
@@ -453,8 +448,8 @@ impl<'a> Work<'a> {
     }
 
     /// The item that carries this one on, where one does and still waits.
-    fn carried_on(&self, id: &BacklogId) -> Option<BacklogId> {
-        let carries = |item: &&&BacklogItem| item.carry_over_of.as_ref() == Some(id);
+    fn carried_on(&self, id: &ItemId) -> Option<ItemId> {
+        let carries = |item: &&&Item| item.carry_over_of.as_ref() == Some(id);
         self.known.values().find(carries).map(|item| item.backlog_id.clone())
     }
 
@@ -469,7 +464,7 @@ impl<'a> Work<'a> {
             .collect();
         let Some(mut around) = graph::cycle(&edges) else { return Ok(()) };
         around.extend(around.first().cloned());
-        let name = |id: &BacklogId| match self.current(id) {
+        let name = |id: &ItemId| match self.current(id) {
             Some(item) => format!("{id} ({})", cut(&item.title, 60)),
             None => id.to_string(),
         };
@@ -477,7 +472,7 @@ impl<'a> Work<'a> {
     }
 
     fn finish(mut self) -> MergeResult {
-        let mut items: Vec<BacklogItem> =
+        let mut items: Vec<Item> =
             self.order.iter().filter_map(|id| self.items.remove(id)).collect();
         for item in &mut items {
             if let Some(known) = self.known.get(&item.backlog_id) {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::todos::rank_or_last;
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
-use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::ids::{ItemId, SprintId};
+use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -29,39 +29,39 @@ const CHORE: [&str; 7] = ["chore", "chores", "cleanup", "clean up", "docs", "정
 
 /// The kind of work that a text speaks of. Terms count as whole words: "prefix" speaks of no fix.
 #[must_use]
-pub fn classify(text: &str) -> BacklogKind {
+pub fn classify(text: &str) -> ItemKind {
     let text = Text::new(text);
     let has = |terms: &[&str]| terms.iter().any(|term| text.has(term));
     if has(&BUG) {
-        BacklogKind::Bug
+        ItemKind::Bug
     } else if has(&FEATURE) {
-        BacklogKind::Feature
+        ItemKind::Feature
     } else if has(&CHORE) {
-        BacklogKind::Chore
+        ItemKind::Chore
     } else {
-        BacklogKind::Enhancement
+        ItemKind::Enhancement
     }
 }
 
 /// The order of items in reports and when they are selected: by status, rank (none is last), people's own
 /// first, kind, age.
 #[must_use]
-pub fn priority_key(item: &BacklogItem) -> (u8, u32, bool, BacklogKind, Timestamp) {
+pub fn priority_key(item: &Item) -> (u8, u32, bool, ItemKind, Timestamp) {
     let status = match item.status {
-        BacklogStatus::Selected => 0,
-        BacklogStatus::Pending => 1,
-        BacklogStatus::Blocked => 2,
-        BacklogStatus::Done => 3,
-        BacklogStatus::CarriedOver => 4,
-        BacklogStatus::Dropped => 5,
+        ItemStatus::Selected => 0,
+        ItemStatus::Pending => 1,
+        ItemStatus::Blocked => 2,
+        ItemStatus::Done => 3,
+        ItemStatus::CarriedOver => 4,
+        ItemStatus::Dropped => 5,
     };
-    let not_from_a_person = item.source != BacklogSource::User;
+    let not_from_a_person = item.source != ItemSource::User;
     (status, rank_or_last(item.priority_rank), not_from_a_person, item.kind, item.created_at)
 }
 
 /// Whether an item is one that the sprint could work on: still active, and linked to the sprint by plan,
 /// selection, origin or milestone. What is asked of the sprint is made ready once.
-fn relevance(sprint: &Sprint) -> impl Fn(&BacklogItem) -> bool {
+fn relevance(sprint: &Sprint) -> impl Fn(&Item) -> bool {
     let id = &sprint.sprint_id;
     let milestone = flat(&sprint.milestone_title);
     move |item| {
@@ -79,12 +79,9 @@ pub(super) fn flat(text: &str) -> String {
 }
 
 /// The items that the sprint could work on, by rank (none is last), then by age.
-pub fn relevant<'a>(
-    items: impl IntoIterator<Item = &'a BacklogItem>,
-    sprint: &Sprint,
-) -> Vec<&'a BacklogItem> {
+pub fn relevant<'a>(items: impl IntoIterator<Item = &'a Item>, sprint: &Sprint) -> Vec<&'a Item> {
     let is_relevant = relevance(sprint);
-    let mut found: Vec<&BacklogItem> = items.into_iter().filter(|item| is_relevant(item)).collect();
+    let mut found: Vec<&Item> = items.into_iter().filter(|item| is_relevant(item)).collect();
     found.sort_by_key(|item| (rank_or_last(item.priority_rank), item.created_at));
     found
 }
@@ -93,15 +90,15 @@ pub fn relevant<'a>(
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overview<'a> {
     /// They, the first to be worked on first.
-    pub active: Vec<&'a BacklogItem>,
+    pub active: Vec<&'a Item>,
     /// How many there are of each kind.
-    pub kinds: BTreeMap<BacklogKind, usize>,
+    pub kinds: BTreeMap<ItemKind, usize>,
     /// How many came from each source.
-    pub sources: BTreeMap<BacklogSource, usize>,
+    pub sources: BTreeMap<ItemSource, usize>,
 }
 
 /// Sums up the open ones among some items.
-pub fn overview<'a>(items: impl IntoIterator<Item = &'a BacklogItem>) -> Overview<'a> {
+pub fn overview<'a>(items: impl IntoIterator<Item = &'a Item>) -> Overview<'a> {
     let mut overview = Overview::default();
     overview.active.extend(items.into_iter().filter(|item| item.status.is_active()));
     overview.active.sort_by_key(|item| priority_key(item));
@@ -113,9 +110,7 @@ pub fn overview<'a>(items: impl IntoIterator<Item = &'a BacklogItem>) -> Overvie
 }
 
 /// How many of some items stand in each status.
-pub fn counts<'a>(
-    items: impl IntoIterator<Item = &'a BacklogItem>,
-) -> BTreeMap<BacklogStatus, usize> {
+pub fn counts<'a>(items: impl IntoIterator<Item = &'a Item>) -> BTreeMap<ItemStatus, usize> {
     let mut counts = BTreeMap::new();
     for item in items {
         *counts.entry(item.status).or_default() += 1;
@@ -125,46 +120,40 @@ pub fn counts<'a>(
 
 /// Whether a sprint may be begun for the item: it waits, and it is no echo.
 #[must_use]
-pub fn is_actionable(item: &BacklogItem) -> bool {
-    item.status == BacklogStatus::Pending && !is_echo(item)
+pub fn is_actionable(item: &Item) -> bool {
+    item.status == ItemStatus::Pending && !is_echo(item)
 }
 
 /// Whether the item only repeats what the team itself does: a chore that a discovery action left, or a trace of
 /// one of the sprint's own requests. Such items are dropped before a sprint selects (S39).
 #[must_use]
-pub fn is_echo(item: &BacklogItem) -> bool {
-    let found_by_action =
-        item.source == BacklogSource::Discovery && item.kind == BacklogKind::Chore;
-    found_by_action || (item.origin.has("_teams_kind") && item.source != BacklogSource::User)
+pub fn is_echo(item: &Item) -> bool {
+    let found_by_action = item.source == ItemSource::Discovery && item.kind == ItemKind::Chore;
+    found_by_action || (item.origin.has("_teams_kind") && item.source != ItemSource::User)
 }
 
 /// Brings an item to where its todo stands (`spec/teams.md` 9.7).
 ///
 /// `request` is the todo's request where there is one. A cancelled todo drops its item only where that request
 /// was cancelled as well, which a person does; without one the sprint let the todo go, and the item waits again.
-pub fn set_by_todo(
-    item: &mut BacklogItem,
-    todo: &Todo,
-    request: Option<&Request>,
-    sprint: &SprintId,
-    now: Timestamp,
-) {
+pub fn set_by_todo(item: &mut Item, request: Option<&Request>, now: Timestamp) {
     let before = item.clone();
+    let Some(ItemTodo { sprint_id: sprint, work: todo }) = &before.todo else { return };
     match todo.status {
         TodoStatus::Queued | TodoStatus::Running => {
-            item.status = BacklogStatus::Selected;
+            item.status = ItemStatus::Selected;
             item.selected_in_sprint_id = Some(sprint.clone());
             item.completed_in_sprint_id = None;
             item.clear_blockers();
         }
         TodoStatus::Completed | TodoStatus::Committed => {
-            item.status = BacklogStatus::Done;
+            item.status = ItemStatus::Done;
             item.selected_in_sprint_id = Some(sprint.clone());
             item.completed_in_sprint_id = Some(sprint.clone());
             item.clear_blockers();
         }
         TodoStatus::Uncommitted => {
-            leave(item, BacklogStatus::Blocked);
+            leave(item, ItemStatus::Blocked);
             item.blocked_reason =
                 first_of([&todo.version_control_message, &why_blocked(request), &todo.summary])
                     .unwrap_or_else(|| "the commit could not be brought to the branch".to_owned());
@@ -185,7 +174,7 @@ pub fn set_by_todo(
             next.clone_into(&mut item.recommended_next_step);
         }
         TodoStatus::Blocked => {
-            leave(item, BacklogStatus::Blocked);
+            leave(item, ItemStatus::Blocked);
             // Without a request, as in older records, the item keeps what it says.
             if request.is_some() {
                 item.blocked_reason =
@@ -195,16 +184,20 @@ pub fn set_by_todo(
                 item.recommended_next_step = next_step(request).unwrap_or_default();
             }
         }
-        TodoStatus::Failed => leave(item, BacklogStatus::CarriedOver),
+        TodoStatus::Failed => {
+            // Nothing goes on with it by itself.
+            leave(item, ItemStatus::Blocked);
+            item.blocked_reason.clone_from(&todo.summary);
+        }
         TodoStatus::Cancelled => {
             let withdrawn = request.is_some_and(|r| r.status == RequestStatus::Cancelled);
             item.clear_blockers();
             if withdrawn {
-                leave(item, BacklogStatus::Dropped);
+                leave(item, ItemStatus::Dropped);
                 item.dropped_reason =
                     first_of([&todo.summary]).unwrap_or_else(|| "withdrawn by a person".to_owned());
             } else {
-                leave(item, BacklogStatus::Pending);
+                leave(item, ItemStatus::Pending);
                 item.planned_in_sprint_id = None;
             }
         }
@@ -215,7 +208,7 @@ pub fn set_by_todo(
 }
 
 /// The sprint no longer works on the item.
-fn leave(item: &mut BacklogItem, status: BacklogStatus) {
+fn leave(item: &mut Item, status: ItemStatus) {
     item.status = status;
     item.selected_in_sprint_id = None;
     item.completed_in_sprint_id = None;
@@ -251,6 +244,6 @@ fn next_step(request: Option<&Request>) -> Option<String> {
 /// The item of a todo whose own record is gone, from what the todo still says. Where it stands is for
 /// [`set_by_todo`].
 #[must_use]
-pub fn restored(id: BacklogId, todo: &Todo, now: Timestamp) -> BacklogItem {
-    todo.item_again(id, classify(&todo.title), now)
+pub fn restored(id: ItemId, todo: &Todo, sprint: &SprintId, now: Timestamp) -> Item {
+    todo.item_again(id, classify(&todo.title), sprint, now)
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::notes::Notes;
 use super::records::Records;
-use crate::domain::backlog::{BacklogStatus, fingerprint as item_fingerprint};
-use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::item::{ItemStatus, ItemTodo, fingerprint as item_fingerprint};
 use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
 use crate::domain::record::{SCHEDULER, inside, item_path, request_path, sprint_path};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
@@ -133,13 +133,13 @@ fn resume(sprint: &mut Sprint, notes: &mut Notes) {
 /// A sprint that is over has nothing that waits or runs.
 fn settle(sprint: &mut Sprint, notes: &mut Notes) {
     let path = inside(&sprint_path(&sprint.sprint_id));
-    for todo in sprint.work.todos.iter_mut().filter(|todo| waits_or_runs(todo.status)) {
+    for todo in sprint.work.todos.iter_mut().filter(|todo| waits_or_runs(todo.work.status)) {
         notes.repaired(
             &path,
-            &format!("{} was {} in a sprint that is over", todo.todo_id, todo.status),
+            &format!("{} was {} in a sprint that is over", todo.work.todo_id, todo.work.status),
         );
-        todo.status = TodoStatus::Cancelled;
-        todo.dependency_gate_bypass.clear();
+        todo.work.status = TodoStatus::Cancelled;
+        todo.work.dependency_gate_bypass.clear();
     }
 }
 
@@ -149,8 +149,8 @@ fn requests(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
     let mut over: BTreeSet<RequestId> = BTreeSet::new();
     for sprint in older.sprints.values() {
         for todo in &sprint.work.todos {
-            let Some(id) = &todo.request_id else { continue };
-            if active == Some(&sprint.sprint_id) && todo.status != TodoStatus::Cancelled {
+            let Some(id) = &todo.work.request_id else { continue };
+            if active == Some(&sprint.sprint_id) && todo.work.status != TodoStatus::Cancelled {
                 awaited.insert(id.clone());
             } else {
                 over.insert(id.clone());
@@ -220,46 +220,48 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
 /// Items follow the todos of the active sprint; without one nothing is selected.
 fn items(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
     let sprint = active.and_then(|id| older.sprints.get(id));
-    let mut by_item: BTreeMap<BacklogId, &Todo> = BTreeMap::new();
+    let mut by_item: BTreeMap<ItemId, &Todo> = BTreeMap::new();
     for todo in sprint.iter().flat_map(|sprint| &sprint.work.todos) {
         let Some(id) = &todo.backlog_id else { continue };
         // What waits or runs counts before what is over.
-        let better = by_item.get(id).is_none_or(|old| !waits_or_runs(old.status));
+        let better = by_item.get(id).is_none_or(|old| !waits_or_runs(old.work.status));
         if better {
             by_item.insert(id.clone(), todo);
         }
     }
-    let known: BTreeSet<BacklogId> = older.items.keys().cloned().collect();
+    let known: BTreeSet<ItemId> = older.items.keys().cloned().collect();
     for item in older.items.values_mut() {
         let old = item.status;
         let todo = by_item.get(&item.backlog_id);
         item.depends_on.retain(|id| known.contains(id) && *id != item.backlog_id);
-        item.status = match todo.map(|todo| todo.status) {
-            Some(TodoStatus::Queued | TodoStatus::Running) => BacklogStatus::Selected,
+        item.todo = todo.zip(active).map(|(todo, sprint_id)| ItemTodo {
+            sprint_id: sprint_id.clone(),
+            work: todo.work.clone(),
+        });
+        item.status = match todo.map(|todo| todo.work.status) {
+            Some(TodoStatus::Queued | TodoStatus::Running) => ItemStatus::Selected,
             Some(TodoStatus::Committed | TodoStatus::Completed) if old.is_active() => {
-                BacklogStatus::Done
+                ItemStatus::Done
             }
-            Some(TodoStatus::Blocked | TodoStatus::Uncommitted)
-                if old == BacklogStatus::Selected =>
-            {
-                BacklogStatus::Blocked
+            Some(TodoStatus::Blocked | TodoStatus::Uncommitted) if old == ItemStatus::Selected => {
+                ItemStatus::Blocked
             }
-            Some(_) | None if old == BacklogStatus::Selected => BacklogStatus::Pending,
+            Some(_) | None if old == ItemStatus::Selected => ItemStatus::Pending,
             Some(_) | None => old,
         };
-        if let Some(todo) = todo.filter(|_| item.status == BacklogStatus::Blocked)
+        if let Some(todo) = todo.filter(|_| item.status == ItemStatus::Blocked)
             && item.blocked_reason.is_empty()
         {
-            item.blocked_reason.clone_from(&todo.summary);
+            item.blocked_reason.clone_from(&todo.work.summary);
         }
         item.selected_in_sprint_id = match item.status {
-            BacklogStatus::Selected => active.cloned(),
-            BacklogStatus::Pending | BacklogStatus::Blocked => None,
-            BacklogStatus::Done | BacklogStatus::CarriedOver | BacklogStatus::Dropped => {
+            ItemStatus::Selected => active.cloned(),
+            ItemStatus::Pending | ItemStatus::Blocked => None,
+            ItemStatus::Done | ItemStatus::CarriedOver | ItemStatus::Dropped => {
                 item.selected_in_sprint_id.take()
             }
         };
-        if item.status == BacklogStatus::Done && item.completed_in_sprint_id.is_none() {
+        if item.status == ItemStatus::Done && item.completed_in_sprint_id.is_none() {
             item.completed_in_sprint_id = todo.and(active.cloned());
         }
         if item.status.is_active()

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
-use crate::domain::ids::{BacklogId, RequestId, TodoId};
+use crate::domain::ids::{ItemId, RequestId, TodoId};
+use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::record::{inside, item_path, sprint_path};
 use crate::domain::request::Request;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -38,43 +38,46 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Records, notes: &mut Notes) {
     unique(sprint, &path, notes);
     recover(sprint, older, &path, notes);
     let known: BTreeSet<TodoId> =
-        sprint.work.todos.iter().map(|todo| todo.todo_id.clone()).collect();
+        sprint.work.todos.iter().map(|todo| todo.work.todo_id.clone()).collect();
     let mut taken: BTreeSet<RequestId> = BTreeSet::new();
     for todo in &mut sprint.work.todos {
-        todo.depends_on.retain(|id| known.contains(id) && *id != todo.todo_id);
-        if todo.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
-            notes
-                .repaired(&path, &format!("{} shared its request with another todo", todo.todo_id));
-            todo.request_id = None;
+        todo.depends_on.retain(|id| known.contains(id) && *id != todo.work.todo_id);
+        if todo.work.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
+            notes.repaired(
+                &path,
+                &format!("{} shared its request with another todo", todo.work.todo_id),
+            );
+            todo.work.request_id = None;
         }
-        let request = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
+        let request = todo.work.request_id.as_ref().and_then(|id| older.requests.get(id));
         let status = match request {
             Some(request) => status_of(request),
-            None if todo.status.is_terminal() => todo.status,
+            None if todo.work.status.is_terminal() => todo.work.status,
             None => TodoStatus::Queued,
         };
-        if status != todo.status {
-            let by = todo.request_id.as_ref().map_or("no request", RequestId::as_str);
-            let line = format!("{} was {} and is {status} by {by}", todo.todo_id, todo.status);
+        if status != todo.work.status {
+            let by = todo.work.request_id.as_ref().map_or("no request", RequestId::as_str);
+            let line =
+                format!("{} was {} and is {status} by {by}", todo.work.todo_id, todo.work.status);
             notes.repaired(&path, &line);
-            todo.status = status;
+            todo.work.status = status;
         }
         if let Some(request) = request
-            && todo.commit_sha.is_empty()
+            && todo.work.commit_sha.is_empty()
         {
-            todo.commit_sha = request.outcome.commit_sha.clone().unwrap_or_default();
+            todo.work.commit_sha = request.outcome.commit_sha.clone().unwrap_or_default();
         }
         match status {
             TodoStatus::Queued => {
-                todo.request_id = None;
-                todo.ended_at = None;
+                todo.work.request_id = None;
+                todo.work.ended_at = None;
             }
-            TodoStatus::Running | TodoStatus::Uncommitted => todo.ended_at = None,
+            TodoStatus::Running | TodoStatus::Uncommitted => todo.work.ended_at = None,
             TodoStatus::Committed
             | TodoStatus::Completed
             | TodoStatus::Blocked
             | TodoStatus::Failed
-            | TodoStatus::Cancelled => todo.dependency_gate_bypass.clear(),
+            | TodoStatus::Cancelled => todo.work.dependency_gate_bypass.clear(),
         }
     }
     one_each(sprint, older, &path, notes);
@@ -84,9 +87,9 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Records, notes: &mut Notes) {
 fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
     let mut seen = BTreeSet::new();
     sprint.work.todos.retain(|todo| {
-        let first = seen.insert(todo.todo_id.clone());
+        let first = seen.insert(todo.work.todo_id.clone());
         if !first {
-            notes.repaired(path, &format!("{} was there twice", todo.todo_id));
+            notes.repaired(path, &format!("{} was there twice", todo.work.todo_id));
         }
         first
     });
@@ -95,7 +98,7 @@ fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
 /// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
 fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) {
     let retired: BTreeSet<RequestId> =
-        sprint.work.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
+        sprint.work.todos.iter().filter_map(|todo| todo.work.retry_of_request_id.clone()).collect();
     let mut mine: Vec<&Request> = (older.requests.values())
         .filter(|it| it.sprint_id.as_ref() == Some(&sprint.sprint_id))
         .filter(|it| it.backlog_id.is_some() || it.todo_id.is_some())
@@ -105,19 +108,19 @@ fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) 
     mine.sort_by_key(|it| (it.updated_at, it.request_id.clone()));
     for request in mine {
         let id = &request.request_id;
-        if sprint.work.todos.iter().any(|todo| todo.request_id.as_ref() == Some(id)) {
+        if sprint.work.todos.iter().any(|todo| todo.work.request_id.as_ref() == Some(id)) {
             continue;
         }
         let same = |todo: &&mut Todo| {
-            (request.todo_id.is_some() && Some(&todo.todo_id) == request.todo_id.as_ref())
+            (request.todo_id.is_some() && Some(&todo.work.todo_id) == request.todo_id.as_ref())
                 || (request.backlog_id.is_some() && todo.backlog_id == request.backlog_id)
         };
         if let Some(todo) = sprint.work.todos.iter_mut().find(same) {
-            let known = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
+            let known = todo.work.request_id.as_ref().and_then(|id| older.requests.get(id));
             let newer = known.is_none_or(|old| old.updated_at <= request.updated_at);
-            if newer && !(todo.status.is_success() && known.is_none()) {
-                notes.repaired(path, &format!("{} is done by {id}", todo.todo_id));
-                todo.request_id = Some(id.clone());
+            if newer && !(todo.work.status.is_success() && known.is_none()) {
+                notes.repaired(path, &format!("{} is done by {id}", todo.work.todo_id));
+                todo.work.request_id = Some(id.clone());
             }
             continue;
         }
@@ -127,8 +130,8 @@ fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) 
         let mut todo = Todo::new(todo_id, title(request), request.created_at);
         todo.backlog_id.clone_from(&request.backlog_id);
         todo.milestone_title.clone_from(&sprint.milestone_title);
-        todo.request_id = Some(id.clone());
-        todo.started_at = Some(request.created_at);
+        todo.work.request_id = Some(id.clone());
+        todo.work.started_at = Some(request.created_at);
         sprint.work.todos.push(todo);
     }
 }
@@ -142,43 +145,41 @@ fn title(request: &Request) -> &str {
 /// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
 fn one_each(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) {
     let mut order: Vec<usize> = (0..sprint.work.todos.len()).collect();
-    order.sort_by_key(|at| sprint.work.todos[*at].status != TodoStatus::Running);
+    order.sort_by_key(|at| sprint.work.todos[*at].work.status != TodoStatus::Running);
     // What was delivered is not done again.
-    let mut held: BTreeSet<BacklogId> = (sprint.work.todos.iter())
-        .filter(|todo| todo.status.is_success())
+    let mut held: BTreeSet<ItemId> = (sprint.work.todos.iter())
+        .filter(|todo| todo.work.status.is_success())
         .filter_map(|todo| todo.backlog_id.clone())
         .collect();
     for at in order {
         let todo = &mut sprint.work.todos[at];
-        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.status)) else {
+        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.work.status)) else {
             continue;
         };
         match older.items.get(&id) {
             Some(item)
-                if todo.status == TodoStatus::Queued
-                    && matches!(
-                        item.status,
-                        BacklogStatus::Dropped | BacklogStatus::CarriedOver
-                    ) =>
+                if todo.work.status == TodoStatus::Queued
+                    && matches!(item.status, ItemStatus::Dropped | ItemStatus::CarriedOver) =>
             {
                 let word = item.status.as_str();
-                notes.repaired(path, &format!("{} is withdrawn: {id} is {word}", todo.todo_id));
-                todo.status = TodoStatus::Cancelled;
+                notes
+                    .repaired(path, &format!("{} is withdrawn: {id} is {word}", todo.work.todo_id));
+                todo.work.status = TodoStatus::Cancelled;
             }
             Some(item)
-                if todo.status == TodoStatus::Queued
-                    && item.status == BacklogStatus::Done
+                if todo.work.status == TodoStatus::Queued
+                    && item.status == ItemStatus::Done
                     && held.insert(id.clone()) =>
             {
-                notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
-                todo.status = TodoStatus::Completed;
+                notes.repaired(path, &format!("{} is completed: {id} is done", todo.work.todo_id));
+                todo.work.status = TodoStatus::Completed;
             }
             Some(_) | None if !held.insert(id.clone()) => {
                 notes.repaired(
                     path,
-                    &format!("{} is withdrawn: another todo has {id}", todo.todo_id),
+                    &format!("{} is withdrawn: another todo has {id}", todo.work.todo_id),
                 );
-                todo.status = TodoStatus::Cancelled;
+                todo.work.status = TodoStatus::Cancelled;
             }
             // What is gone comes back.
             Some(_) | None => {}
@@ -191,13 +192,13 @@ pub(super) fn items_again(
     sprint: &Sprint,
     older: &Records,
     notes: &mut Notes,
-) -> BTreeMap<BacklogId, BacklogItem> {
+) -> BTreeMap<ItemId, Item> {
     let mut again = BTreeMap::new();
     let epoch = sprint.started_at.unwrap_or(Timestamp::from_millis(0));
     for todo in &sprint.work.todos {
         let Some(id) = todo.backlog_id.clone() else { continue };
         let lives = matches!(
-            todo.status,
+            todo.work.status,
             TodoStatus::Queued
                 | TodoStatus::Running
                 | TodoStatus::Blocked
@@ -207,10 +208,10 @@ pub(super) fn items_again(
             continue;
         }
         let path = inside(&item_path(&id));
-        notes.repaired(&path, &format!("it was gone and comes back from {}", todo.todo_id));
-        let mut item = todo.item_again(id.clone(), BacklogKind::default(), epoch);
+        notes.repaired(&path, &format!("it was gone and comes back from {}", todo.work.todo_id));
+        let mut item = todo.item_again(id.clone(), ItemKind::default(), &sprint.sprint_id, epoch);
         // Where it stands follows from the todo.
-        item.status = BacklogStatus::Selected;
+        item.status = ItemStatus::Selected;
         again.insert(id, item);
     }
     again

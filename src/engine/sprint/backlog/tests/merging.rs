@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{ids, now, sprint};
-use crate::domain::ids::{BacklogId, RequestId};
+use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::sprint::{Phase, SprintStatus};
 
 #[derive(Default)]
 struct Store {
-    known: BTreeMap<BacklogId, BacklogItem>,
-    settled: BTreeMap<BacklogId, String>,
+    known: BTreeMap<ItemId, Item>,
+    settled: BTreeMap<ItemId, String>,
     seed: u128,
     sprint: Option<Sprint>,
-    source: BacklogSource,
+    source: ItemSource,
 }
 
 impl Store {
@@ -42,7 +42,7 @@ impl Store {
         Ok(merged)
     }
 
-    fn put(&mut self, item: BacklogItem) {
+    fn put(&mut self, item: Item) {
         let id = item.backlog_id.clone();
         if item.status.is_active() {
             self.settled.remove(&id);
@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    fn added(&mut self, payload: &Value) -> BacklogItem {
+    fn added(&mut self, payload: &Value) -> Item {
         self.merge(payload).unwrap().items.remove(0)
     }
 }
@@ -79,10 +79,10 @@ fn s35_pending_clears_the_blockers() {
     let mut item = store.added(&json!({"title": "Pay", "status": "blocked",
         "blocked_reason": "no key", "required_inputs": ["the key"], "blocked_by_role": "developer",
         "recommended_next_step": "ask"}));
-    assert_eq!((item.status, item.required_inputs.len()), (BacklogStatus::Blocked, 1));
+    assert_eq!((item.status, item.required_inputs.len()), (ItemStatus::Blocked, 1));
     let id = item.backlog_id.clone();
     item = store.added(&json!({"backlog_id": id.as_str(), "status": "pending"}));
-    assert_eq!(item.status, BacklogStatus::Pending);
+    assert_eq!(item.status, ItemStatus::Pending);
     assert_eq!((item.blocked_reason.as_str(), item.blocked_by_role.as_str()), ("", ""));
     assert_eq!((item.required_inputs.len(), item.recommended_next_step.as_str()), (0, ""));
 }
@@ -123,13 +123,13 @@ fn row_13a_14_a_recurrence_is_a_new_item() {
     let mut store = Store::default();
     let payload = json!({"title": "Crash on start", "scope": "main"});
     let mut done = store.added(&payload);
-    done.status = BacklogStatus::Done;
+    done.status = ItemStatus::Done;
     store.put(done.clone());
     let again = store.merge(&payload).unwrap();
     assert_eq!(counts(&again), (1, 0));
     assert_ne!(again.items[0].backlog_id, done.backlog_id);
     assert_eq!(again.items[0].origin.text("recurrence_of"), Some(done.backlog_id.as_str()));
-    assert_eq!(again.items[0].status, BacklogStatus::Pending);
+    assert_eq!(again.items[0].status, ItemStatus::Pending);
     assert_eq!(counts(&store.merge(&payload).unwrap()), (0, 1), "and that one is known then");
     let by_id = json!({"backlog_id": done.backlog_id.as_str(), "title": "Crash on start, on arm"});
     let by_id = store.merge(&by_id).unwrap();
@@ -205,11 +205,9 @@ fn paths_and_effort_are_declared_and_stay_until_they_are_declared_otherwise() {
     assert_eq!((item.allowed_paths.len(), item.effort), (2, 3));
     let id = item.backlog_id;
     store.merge(&json!([{"backlog_id": id, "effort": null, "scope": "more"}])).unwrap();
-    for (source, left) in [
-        (BacklogSource::Sourcer, (2, 3)),
-        (BacklogSource::Planner, (2, 9)),
-        (BacklogSource::User, (0, 9)),
-    ] {
+    for (source, left) in
+        [(ItemSource::Sourcer, (2, 3)), (ItemSource::Planner, (2, 9)), (ItemSource::User, (0, 9))]
+    {
         store.source = source;
         let said = json!([{"backlog_id": id, "allowed_paths": [], "effort": 9}]);
         let item = store.merge(&said).unwrap().items.remove(0);
@@ -221,12 +219,12 @@ fn paths_and_effort_are_declared_and_stay_until_they_are_declared_otherwise() {
 fn a_todo_at_work_keeps_its_item() {
     let mut store = Store::default();
     let mut item = store.added(&json!({"title": "Pay"}));
-    item.status = BacklogStatus::Selected;
+    item.status = ItemStatus::Selected;
     store.put(item.clone());
     let id = item.backlog_id.as_str();
     for same in ["pending", "selected"] {
         let after = store.added(&json!({"backlog_id": id, "status": same}));
-        assert_eq!(after.status, BacklogStatus::Selected, "{same}");
+        assert_eq!(after.status, ItemStatus::Selected, "{same}");
     }
     let other = store.added(&json!({"title": "Export"}));
     let other = other.backlog_id.as_str();
@@ -239,11 +237,11 @@ fn a_todo_at_work_keeps_its_item() {
 
 #[test]
 fn a_person_may_say_done_and_keeps_the_own_words() {
-    let mut store = Store { source: BacklogSource::User, ..Store::default() };
+    let mut store = Store { source: ItemSource::User, ..Store::default() };
     let item = store.added(&json!({"title": "backlog 정리", "summary": "remove what is done"}));
-    assert_eq!((item.title.as_str(), item.source), ("backlog 정리", BacklogSource::User));
+    assert_eq!((item.title.as_str(), item.source), ("backlog 정리", ItemSource::User));
     let item = store.added(&json!({"backlog_id": item.backlog_id.as_str(), "status": "done"}));
-    assert_eq!(item.status, BacklogStatus::Done);
+    assert_eq!(item.status, ItemStatus::Done);
 }
 
 #[test]
@@ -286,7 +284,7 @@ fn what_planning_writes_belongs_to_the_sprint() {
     running.status = SprintStatus::Running;
     store.sprint = Some(running.clone());
     let late = store.added(&json!({"title": "late", "status": "selected"}));
-    assert_eq!(late.status, BacklogStatus::Pending, "the todo selects, not the word");
+    assert_eq!(late.status, ItemStatus::Pending, "the todo selects, not the word");
     assert!(late.added_during_active_sprint && relevant([&late], &running).is_empty());
 }
 
@@ -336,7 +334,7 @@ proptest! {
             for item in &merged.items {
                 let fresh = seen.insert(item.backlog_id.clone());
                 prop_assert_eq!(fresh, !before.contains_key(&item.backlog_id));
-                let print = crate::domain::backlog::fingerprint(&item.title, &item.scope, item.kind);
+                let print = crate::domain::item::fingerprint(&item.title, &item.scope, item.kind);
                 prop_assert_eq!(&item.fingerprint, &print);
             }
         }

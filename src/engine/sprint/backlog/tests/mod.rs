@@ -13,7 +13,7 @@ use crate::domain::language::Language;
 use crate::domain::origin::Origin;
 use crate::domain::request::{Blocked, RequestRoute};
 use crate::domain::result::NextStep;
-use crate::domain::sprint::{Kickoff, Trigger};
+use crate::domain::sprint::{Kickoff, TodoWork, Trigger};
 
 fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
@@ -36,14 +36,14 @@ fn sprint(milestone: &str) -> Sprint {
 #[test]
 fn s38_kinds() {
     for (text, kind) in [
-        ("login error", BacklogKind::Bug),
-        ("add export feature", BacklogKind::Feature),
-        ("update docs", BacklogKind::Chore),
-        ("make it faster", BacklogKind::Enhancement),
-        ("a prefix for the Debugger", BacklogKind::Enhancement),
-        ("로그 오류를 고쳐줘", BacklogKind::Bug),
-        ("내보내기 기능 추가", BacklogKind::Feature),
-        ("문서를 다듬기", BacklogKind::Chore),
+        ("login error", ItemKind::Bug),
+        ("add export feature", ItemKind::Feature),
+        ("update docs", ItemKind::Chore),
+        ("make it faster", ItemKind::Enhancement),
+        ("a prefix for the Debugger", ItemKind::Enhancement),
+        ("로그 오류를 고쳐줘", ItemKind::Bug),
+        ("내보내기 기능 추가", ItemKind::Feature),
+        ("문서를 다듬기", ItemKind::Chore),
     ] {
         assert_eq!(classify(text), kind, "S38 {text:?}");
     }
@@ -51,23 +51,18 @@ fn s38_kinds() {
 
 #[test]
 fn s39_echoes_are_not_actionable() {
-    let mut item = BacklogItem::new(
-        ids(1).backlog("20260324"),
-        "Nightly check",
-        "",
-        BacklogKind::Chore,
-        now(),
-    );
+    let mut item =
+        Item::new(ids(1).backlog("20260324"), "Nightly check", "", ItemKind::Chore, now());
     assert!(is_actionable(&item));
-    item.source = BacklogSource::Discovery;
+    item.source = ItemSource::Discovery;
     assert!(is_echo(&item) && !is_actionable(&item), "S39");
-    item.kind = BacklogKind::Bug;
+    item.kind = ItemKind::Bug;
     assert!(is_actionable(&item));
     item.origin.set("_teams_kind", "sprint_internal");
     assert!(!is_actionable(&item));
-    item.source = BacklogSource::User;
+    item.source = ItemSource::User;
     assert!(is_actionable(&item));
-    item.status = BacklogStatus::Blocked;
+    item.status = ItemStatus::Blocked;
     assert!(!is_actionable(&item));
 }
 
@@ -81,10 +76,12 @@ fn s33_trace() {
     );
 }
 
-fn todo(status: TodoStatus) -> Todo {
-    let mut todo = Todo::new(TodoId::parse("todo-090000-abcdef").unwrap(), "t", now());
-    todo.status = status;
-    todo
+fn set_by(item: &mut Item, status: TodoStatus, request: Option<&Request>, now: Timestamp) {
+    let mut work = TodoWork::new(TodoId::parse("todo-090000-abcdef").unwrap(), now);
+    work.status = status;
+    let sprint_id = SprintId::parse("260324-Sprint-09:00").unwrap();
+    item.todo = Some(ItemTodo { sprint_id, work });
+    set_by_todo(item, request, now);
 }
 
 #[test]
@@ -93,35 +90,34 @@ fn s21_s22_every_todo_leaves_its_item_consistent() {
     let mut cancelled = Request { status: RequestStatus::Cancelled, ..Request::default() };
     cancelled.route.current_role = Some(Role::Developer);
     let cases = [
-        (TodoStatus::Queued, None, BacklogStatus::Selected, true),
-        (TodoStatus::Running, None, BacklogStatus::Selected, true),
-        (TodoStatus::Uncommitted, None, BacklogStatus::Blocked, false),
-        (TodoStatus::Committed, None, BacklogStatus::Done, true),
-        (TodoStatus::Completed, None, BacklogStatus::Done, true),
-        (TodoStatus::Blocked, None, BacklogStatus::Blocked, false),
-        (TodoStatus::Failed, None, BacklogStatus::CarriedOver, false),
-        (TodoStatus::Cancelled, None, BacklogStatus::Pending, false),
-        (TodoStatus::Cancelled, Some(&cancelled), BacklogStatus::Dropped, false),
+        (TodoStatus::Queued, None, ItemStatus::Selected, true),
+        (TodoStatus::Running, None, ItemStatus::Selected, true),
+        (TodoStatus::Uncommitted, None, ItemStatus::Blocked, false),
+        (TodoStatus::Committed, None, ItemStatus::Done, true),
+        (TodoStatus::Completed, None, ItemStatus::Done, true),
+        (TodoStatus::Blocked, None, ItemStatus::Blocked, false),
+        (TodoStatus::Failed, None, ItemStatus::Blocked, false),
+        (TodoStatus::Cancelled, None, ItemStatus::Pending, false),
+        (TodoStatus::Cancelled, Some(&cancelled), ItemStatus::Dropped, false),
     ];
     for (status, request, expected, selected) in cases {
-        let mut item =
-            BacklogItem::new(ids(1).backlog("20260324"), "t", "s", BacklogKind::Bug, now());
-        item.status = BacklogStatus::Selected;
+        let mut item = Item::new(ids(1).backlog("20260324"), "t", "s", ItemKind::Bug, now());
+        item.status = ItemStatus::Selected;
         item.selected_in_sprint_id = Some(sprint.clone());
         item.required_inputs = vec!["old".to_owned()];
-        set_by_todo(&mut item, &todo(status), request, &sprint, now());
+        set_by(&mut item, status, request, now());
         assert_eq!(item.status, expected, "{status}");
         assert_eq!(item.selected_in_sprint_id.is_some(), selected, "{status}");
-        assert_eq!(item.completed_in_sprint_id.is_some(), expected == BacklogStatus::Done);
+        assert_eq!(item.completed_in_sprint_id.is_some(), expected == ItemStatus::Done);
         let once = item.clone();
-        set_by_todo(&mut item, &todo(status), request, &sprint, now().plus_seconds(60));
+        set_by_todo(&mut item, request, now().plus_seconds(60));
         assert_eq!(item, once, "{status}: saying it again changes nothing");
     }
 }
 
 #[test]
 fn s21_a_blocked_item_says_what_would_unblock_it() {
-    let mut item = BacklogItem::new(ids(1).backlog("20260324"), "t", "s", BacklogKind::Bug, now());
+    let mut item = Item::new(ids(1).backlog("20260324"), "t", "s", ItemKind::Bug, now());
     let mut request = Request {
         status: RequestStatus::Blocked,
         blocked: Some(Blocked {
@@ -138,29 +134,28 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
     result.proposals.suggested_next_step =
         Some(NextStep { owner: None, reason: "run qa again".to_owned() });
     request.work.result = Some(Arc::new(result));
-    let sprint = SprintId::parse("260324-Sprint-09:00").unwrap();
-    set_by_todo(&mut item, &todo(TodoStatus::Blocked), Some(&request), &sprint, now());
+    set_by(&mut item, TodoStatus::Blocked, Some(&request), now());
     assert_eq!(item.blocked_reason, "no account to test with");
     assert_eq!(item.blocked_by_role, "qa");
     assert_eq!(item.required_inputs, ["a test account"]);
     assert_eq!(item.recommended_next_step, "run qa again");
-    set_by_todo(&mut item, &todo(TodoStatus::Uncommitted), Some(&request), &sprint, now());
+    set_by(&mut item, TodoStatus::Uncommitted, Some(&request), now());
     assert_eq!(item.blocked_by_role, "version_controller", "G11");
 }
 
 #[test]
 fn priority_order() {
-    let item = |rank: u32, source: BacklogSource, kind: BacklogKind| {
-        let mut item = BacklogItem::new(ids(1).backlog("20260324"), "t", "s", kind, now());
+    let item = |rank: u32, source: ItemSource, kind: ItemKind| {
+        let mut item = Item::new(ids(1).backlog("20260324"), "t", "s", kind, now());
         (item.priority_rank, item.source) = (rank, source);
         item
     };
     let ordered = [
-        item(1, BacklogSource::Planner, BacklogKind::Chore),
-        item(2, BacklogSource::User, BacklogKind::Chore),
-        item(2, BacklogSource::Planner, BacklogKind::Bug),
-        item(2, BacklogSource::Planner, BacklogKind::Feature),
-        item(0, BacklogSource::User, BacklogKind::Bug),
+        item(1, ItemSource::Planner, ItemKind::Chore),
+        item(2, ItemSource::User, ItemKind::Chore),
+        item(2, ItemSource::Planner, ItemKind::Bug),
+        item(2, ItemSource::Planner, ItemKind::Feature),
+        item(0, ItemSource::User, ItemKind::Bug),
     ];
     assert!(ordered.is_sorted_by_key(priority_key));
 }

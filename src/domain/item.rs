@@ -1,18 +1,20 @@
-//! Candidate work (`spec/teams.md` 4.3).
+//! An item: what one commit delivers, the one record of it (`spec/teams.md` 4.3). The backlog lists those that no sprint has
+//! taken; the sprint that has taken one shows it as a todo ([`super::sprint::Todo`]).
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{BacklogId, RequestId, SprintId};
-use crate::domain::lenient::is_zero;
+use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
+use crate::domain::sprint::TodoWork;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
 words! {
     /// Where an item stands.
-    pub enum BacklogStatus {
+    pub enum ItemStatus {
         /// Waits to be taken into a sprint.
         Pending = "pending",
         /// A todo of the active sprint.
@@ -28,7 +30,7 @@ words! {
     }
 }
 
-impl BacklogStatus {
+impl ItemStatus {
     /// Whether the item may still become work.
     #[must_use]
     pub const fn is_active(self) -> bool {
@@ -42,7 +44,7 @@ impl BacklogStatus {
 words! {
     /// What kind of work it is.
     #[derive(Default)]
-    pub enum BacklogKind {
+    pub enum ItemKind {
         /// Something is wrong.
         Bug = "bug",
         /// Something new.
@@ -58,7 +60,7 @@ words! {
 words! {
     /// Who found it.
     #[derive(Default)]
-    pub enum BacklogSource {
+    pub enum ItemSource {
         /// A person.
         User = "user",
         /// The planner.
@@ -75,9 +77,9 @@ words! {
 
 /// One item. What the older runtime left out reads as its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BacklogItem {
+pub struct Item {
     /// Its id.
-    pub backlog_id: BacklogId,
+    pub backlog_id: ItemId,
     /// One line.
     #[serde(default)]
     pub title: String,
@@ -86,10 +88,10 @@ pub struct BacklogItem {
     pub summary: String,
     /// What kind of work.
     #[serde(default)]
-    pub kind: BacklogKind,
+    pub kind: ItemKind,
     /// Who found it.
     #[serde(default)]
-    pub source: BacklogSource,
+    pub source: ItemSource,
     /// What is to be done.
     #[serde(default)]
     pub scope: String,
@@ -110,7 +112,7 @@ pub struct BacklogItem {
     pub effort: u32,
     /// Items of which each has to be done before this one begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub depends_on: Vec<BacklogId>,
+    pub depends_on: Vec<ItemId>,
     /// What it stands for in a plan that a person brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanRef>,
@@ -130,7 +132,7 @@ pub struct BacklogItem {
     #[serde(default)]
     pub added_during_active_sprint: bool,
     /// Where it stands.
-    pub status: BacklogStatus,
+    pub status: ItemStatus,
     /// Where it came from.
     #[serde(default)]
     pub origin: Origin,
@@ -146,7 +148,7 @@ pub struct BacklogItem {
     pub completed_in_sprint_id: Option<SprintId>,
     /// The item that this one carries on.
     #[serde(default, with = "blank_is_none")]
-    pub carry_over_of: Option<BacklogId>,
+    pub carry_over_of: Option<ItemId>,
     /// Why it is blocked.
     #[serde(default)]
     pub blocked_reason: String,
@@ -168,12 +170,25 @@ pub struct BacklogItem {
     /// Why it is not wanted.
     #[serde(default)]
     pub dropped_reason: String,
+    /// The todo that it is in a sprint, or was when it left the backlog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo: Option<ItemTodo>,
+}
+
+/// An item as the todo of a sprint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ItemTodo {
+    /// The sprint.
+    pub sprint_id: SprintId,
+    /// How far it is.
+    #[serde(flatten)]
+    pub work: TodoWork,
 }
 
 /// The mark in the origin of an item that the team could not do: only people make it possible again.
 pub const GAVE_UP: &str = "gave_up";
 
-impl BacklogItem {
+impl Item {
     /// Whether a sprint has put it aside with this request, which did its todo and ended then.
     #[must_use]
     pub fn is_of_ended(&self, request: &RequestId) -> bool {
@@ -182,13 +197,13 @@ impl BacklogItem {
 
     /// A fresh pending item.
     #[must_use]
-    pub fn new(id: BacklogId, title: &str, scope: &str, kind: BacklogKind, now: Timestamp) -> Self {
+    pub fn new(id: ItemId, title: &str, scope: &str, kind: ItemKind, now: Timestamp) -> Self {
         Self {
             backlog_id: id,
             title: title.to_owned(),
             summary: String::new(),
             kind,
-            source: BacklogSource::default(),
+            source: ItemSource::default(),
             scope: scope.to_owned(),
             acceptance_criteria: Vec::new(),
             persons_criteria: Vec::new(),
@@ -202,7 +217,7 @@ impl BacklogItem {
             excluded_paths: Vec::new(),
             planned_in_sprint_id: None,
             added_during_active_sprint: false,
-            status: BacklogStatus::Pending,
+            status: ItemStatus::Pending,
             origin: Origin::default(),
             created_at: now,
             updated_at: now,
@@ -216,6 +231,7 @@ impl BacklogItem {
             answers: Vec::new(),
             fingerprint: fingerprint(title, scope, kind),
             dropped_reason: String::new(),
+            todo: None,
         }
     }
 
@@ -231,38 +247,9 @@ impl BacklogItem {
 /// The fingerprint of an item (`spec/teams.md` 4.3): sha-1 of `title|scope|kind`, lowercased with white
 /// space collapsed.
 #[must_use]
-pub fn fingerprint(title: &str, scope: &str, kind: BacklogKind) -> String {
+pub fn fingerprint(title: &str, scope: &str, kind: ItemKind) -> String {
     use sha1::{Digest, Sha1};
     let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let digest = Sha1::digest(format!("{}|{}|{}", flat(title), flat(scope), kind.as_str()));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Ids that older files write as an empty text where there is none.
-pub(crate) mod blank_is_none {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer, T: Serialize>(
-        value: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(value) => value.serialize(serializer),
-            None => serializer.serialize_str(""),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: std::str::FromStr,
-        T::Err: std::fmt::Display,
-    {
-        match Option::<String>::deserialize(deserializer)? {
-            Some(text) if !text.trim().is_empty() => {
-                text.parse().map(Some).map_err(serde::de::Error::custom)
-            }
-            Some(_) | None => Ok(None),
-        }
-    }
 }
