@@ -14,7 +14,6 @@ use super::loaded::LoadedWorkspace;
 use crate::domain::change::Change;
 use crate::domain::item::ItemTodo;
 use crate::domain::record::{RUNTIME, RecordKind, inside};
-use crate::domain::sprint::Todo;
 use crate::domain::state::State;
 use crate::platform::backup;
 use crate::platform::disk::{Disk, replace_synced};
@@ -66,21 +65,13 @@ pub(super) fn give_items_their_todos(version: u32, state: &mut State) {
     let active = state.scheduler.active_sprint_id.clone();
     let sprint = active.and_then(|id| state.sprints.get_mut(&id)).map(Arc::make_mut);
     let Some(sprint) = sprint else { return };
-    let todos = sprint.work.todos.clone();
-    for todo in &todos {
+    for todo in &sprint.work.todos {
         let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get_mut(id));
         let Some(item) = item else { continue };
         let (sprint_id, work) = (sprint.sprint_id.clone(), todo.work.clone());
         Arc::make_mut(item).todo = Some(ItemTodo { sprint_id, work });
     }
-    for shown in &mut sprint.work.todos {
-        let item = shown.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
-        if let Some((item, todo)) = item.and_then(|item| Some((item, item.todo.as_ref()?)))
-            && todo.work.todo_id == shown.work.todo_id
-        {
-            *shown = Todo::of(item, &todo.work, &todos);
-        }
-    }
+    sprint.show_todos(|id| state.backlog.get(id).map(Arc::as_ref));
 }
 
 /// Whether a path of the folder of the runtime is of the store's: what agents and prompts left there, and

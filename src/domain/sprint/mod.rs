@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
+use crate::domain::item::Item;
 use crate::domain::language::Language;
 use crate::domain::lenient::blank_is_none;
 use crate::domain::lifecycle::{SprintStep, Step, StepKind, StepName};
@@ -178,6 +179,19 @@ impl Sprint {
     #[must_use]
     pub fn todo(&self, id: &TodoId) -> Option<&Todo> {
         self.work.todos.iter().find(|todo| todo.work.todo_id == *id)
+    }
+
+    /// Shows its todos as their items are; an item that is in no sprint, or in another todo, leaves its todo as it was.
+    pub fn show_todos<'i>(&mut self, item: impl Fn(&ItemId) -> Option<&'i Item>) {
+        let all = self.work.todos.clone();
+        for shown in &mut self.work.todos {
+            let item = shown.backlog_id.as_ref().and_then(&item);
+            let todo = item.and_then(|item| item.todo.as_ref());
+            let its = todo.filter(|todo| todo.work.todo_id == shown.work.todo_id);
+            if let Some((item, todo)) = item.zip(its) {
+                *shown = Todo::of(item, &todo.work, &all);
+            }
+        }
     }
 
     /// How many todos stand in each status.

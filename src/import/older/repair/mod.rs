@@ -45,6 +45,9 @@ pub(super) fn repair(older: &mut Records, notes: &mut Notes) {
         }
     }
     items(older, active.as_ref(), notes);
+    if let Some(sprint) = active.and_then(|id| older.sprints.get_mut(&id)) {
+        sprint.show_todos(|id| older.items.get(id));
+    }
     scheduler(older, notes);
 }
 
