@@ -158,7 +158,7 @@ fn big(mut world: World) -> Big {
     world.play(|_| false);
     let ended = Sprint::clone(&world.state.sprints[&worked.sprint_id]);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed));
     let histories = std::mem::take(&mut world.watch.as_mut().unwrap().histories);
     Big { world, planned, worked, ended, histories }
 }

@@ -8,7 +8,7 @@ use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
-use crate::domain::sprint::TodoWork;
+use crate::domain::sprint::TodoProgress;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -138,7 +138,7 @@ pub struct Item {
     pub origin: Origin,
     /// When it was written down.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When it last changed; its todo has a time of its own.
     pub updated_at: Timestamp,
     /// The sprint that works on it.
     #[serde(default, with = "blank_is_none")]
@@ -170,7 +170,7 @@ pub struct Item {
     /// Why it is not wanted.
     #[serde(default)]
     pub dropped_reason: String,
-    /// The todo that it is in a sprint, or was when it left the backlog.
+    /// The todo that it is in a sprint, or with which it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo: Option<ItemTodo>,
 }
@@ -182,7 +182,7 @@ pub struct ItemTodo {
     pub sprint_id: SprintId,
     /// How far it is.
     #[serde(flatten)]
-    pub work: TodoWork,
+    pub progress: TodoProgress,
 }
 
 /// The mark in the origin of an item that the team could not do: only people make it possible again.
@@ -233,6 +233,12 @@ impl Item {
             dropped_reason: String::new(),
             todo: None,
         }
+    }
+
+    /// What is told of it where what came of its todo is no matter.
+    #[must_use]
+    pub fn without_todo(&self) -> Self {
+        Self { todo: None, ..self.clone() }
     }
 
     /// Forgets why it was blocked.

@@ -385,7 +385,7 @@ impl Record for Session {
 }
 
 impl Record for Item {
-    /// From 3 on it holds its todo, which builds before would change where it is shown alone.
+    /// From 3 on it holds its todo: an older build would change that in the sprint's record and not here.
     const VERSION: u32 = 3;
 
     fn path(&self) -> String {

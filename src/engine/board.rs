@@ -34,7 +34,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
     let todos = &sprint.work.todos;
     let waits = why::TodoWaits::of(state, policy, sprint);
     let column = |holds: fn(TodoStatus) -> bool| -> Vec<Value> {
-        let mine = todos.iter().filter(|todo| holds(todo.work.status));
+        let mine = todos.iter().filter(|todo| holds(todo.progress.status));
         mine.map(|todo| line(why::todo_reason(state, policy, &waits, todo, now), todo)).collect()
     };
     json!({
@@ -42,7 +42,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
         "milestone": sprint.milestone_title,
         "status": sprint.status,
         "step": sprint.planning.step,
-        "done": todos.iter().filter(|todo| todo.work.status.is_success()).count(),
+        "done": todos.iter().filter(|todo| todo.progress.status.is_success()).count(),
         "total": todos.len(),
         "columns": [
             { "column": TodoStatus::Running, "todos": column(|it| matches!(it, TodoStatus::Running | TodoStatus::Uncommitted)) },
@@ -61,9 +61,9 @@ fn line((key, values): (&str, Value), todo: &Todo) -> Value {
     let key = inner.and_then(|line| line["key"].as_str()).unwrap_or(key);
     let values = inner.map_or(&values, |line| &line["values"]);
     json!({
-        "id": todo.work.todo_id,
+        "id": todo.progress.todo_id,
         "title": todo.title,
-        "request_id": todo.work.request_id,
+        "request_id": todo.progress.request_id,
         "wait": key.trim_start_matches("why."),
         "of": values,
     })

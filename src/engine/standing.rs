@@ -117,9 +117,9 @@ pub fn sprint(state: &State, zone: Tz) -> Value {
         .work
         .todos
         .iter()
-        .filter(|todo| todo.work.status == TodoStatus::Running)
+        .filter(|todo| todo.progress.status == TodoStatus::Running)
         .take(LINES)
-        .map(|todo| json!({ "title": todo.title, "request_id": todo.work.request_id }))
+        .map(|todo| json!({ "title": todo.title, "request_id": todo.progress.request_id }))
         .collect();
     json!({
         "sprint_id": sprint.sprint_id,
@@ -127,7 +127,7 @@ pub fn sprint(state: &State, zone: Tz) -> Value {
         "status": sprint.status,
         "phase": sprint.phase,
         "step": sprint.planning.step,
-        "done": sprint.work.todos.iter().filter(|todo| todo.work.status.is_success()).count(),
+        "done": sprint.work.todos.iter().filter(|todo| todo.progress.status.is_success()).count(),
         "total": sprint.work.todos.len(),
         "running": running,
         "next_slot_at": slot,

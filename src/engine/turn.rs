@@ -24,7 +24,7 @@ use crate::domain::policy::Policy;
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::schedule::Scheduler;
-use crate::domain::sprint::{Activity, Sprint, SprintEvent, SprintEventKind, Todo, TodoWork};
+use crate::domain::sprint::{Activity, Sprint, SprintEvent, SprintEventKind, Todo, TodoProgress};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::WorkflowState;
@@ -513,38 +513,55 @@ impl Turn<'_> {
         Some(sprint)
     }
 
-    /// Changes how far a sprint is with the item of a todo, in the item's record and where the sprint shows it. One whose
-    /// item has left the backlog, or is in another sprint, is changed where it is shown alone.
+    /// Changes how far a sprint is with the item of a todo, in the item's record and where the sprint shows it. What is over
+    /// for an item that has left the backlog, or is another todo by now, is changed where it is shown alone.
     pub(super) fn edit_todo(
         &mut self,
         id: &SprintId,
         at: usize,
-        change: impl FnOnce(&mut TodoWork),
+        change: impl FnOnce(&mut TodoProgress),
     ) {
         let now = self.now;
         let Some(todo) = self.edit_sprint(id).and_then(|it| it.work.todos.get_mut(at)) else {
             return;
         };
-        change(&mut todo.work);
-        todo.work.updated_at = Some(now);
-        let (item, work) = (todo.backlog_id.clone(), todo.work.clone());
+        change(&mut todo.progress);
+        todo.progress.updated_at = Some(now);
+        let (item, progress) = (todo.backlog_id.clone(), todo.progress.clone());
         let item = item.and_then(|id| self.item(&id)).cloned();
-        let is_its =
-            |item: &Item| item.todo.as_ref().is_none_or(|todo| todo.work.todo_id == work.todo_id);
+        let is_its = |item: &Item| match item.todo.as_ref().map(|todo| &todo.progress) {
+            Some(its) if its.todo_id == progress.todo_id => true,
+            Some(its) => its.status.is_terminal() && !progress.status.is_terminal(),
+            None => !progress.status.is_terminal(),
+        };
         if let Some(mut item) = item.filter(is_its) {
-            item.todo = Some(ItemTodo { sprint_id: id.clone(), work });
+            item.todo = Some(ItemTodo { sprint_id: id.clone(), progress });
             self.put_item(item);
         }
     }
 
-    /// The sprint that an item is in shows it as it is now; one that is over shows what it was then.
+    /// An item is its todo no longer; one that is another by now stays as it is.
+    pub(super) fn leave_todo(&mut self, todo: &Todo, change: impl FnOnce(&mut Item)) {
+        let item = todo.backlog_id.as_ref().and_then(|id| self.item(id));
+        let is_its = |it: &ItemTodo| it.progress.todo_id == todo.progress.todo_id;
+        let Some(item) = item.filter(|item| item.todo.as_ref().is_none_or(is_its)) else { return };
+        let id = item.backlog_id.clone();
+        self.edit_item(&id, |item| {
+            item.todo = None;
+            change(item);
+        });
+    }
+
+    /// The sprint that an item is in shows it as it is now; a todo that is over, and a sprint, say what was so then.
     pub(super) fn show(&mut self, item: &Item) {
-        let Some(ItemTodo { sprint_id, work }) = &item.todo else { return };
+        let Some(ItemTodo { sprint_id, progress }) = &item.todo else { return };
         let open = self.sprint(sprint_id).filter(|sprint| !sprint.status.is_terminal());
         let Some(todos) = open.map(|sprint| &sprint.work.todos) else { return };
-        let at = todos.iter().position(|todo| todo.work.todo_id == work.todo_id);
-        let todo = Todo::of(item, work, todos);
-        if at.is_some_and(|at| todos[at] == todo) {
+        let at = todos.iter().position(|todo| todo.progress.todo_id == progress.todo_id);
+        let todo = Todo::of(item, progress, todos);
+        let is_over = progress.status.is_terminal();
+        if at.map_or(is_over, |at| todos[at] == todo || is_over && todos[at].progress == *progress)
+        {
             return;
         }
         let Some(sprint) = self.edit_sprint(sprint_id) else { return };

@@ -163,7 +163,7 @@ fn closing(task: &Task) -> Answer {
     let nobody = SprintBrief::default();
     let sprint = task.work.sprint.as_ref().unwrap_or(&nobody);
     let (done, open): (Vec<_>, Vec<_>) =
-        sprint.todos.iter().partition(|todo| todo.work.status.is_success());
+        sprint.todos.iter().partition(|todo| todo.progress.status.is_success());
     let total = sprint.todos.len();
     let headline = say(
         task,
@@ -172,7 +172,7 @@ fn closing(task: &Task) -> Answer {
     );
     let changes: Vec<&str> = done.iter().map(|todo| todo.title.as_str()).collect();
     let mut issues: Vec<String> =
-        open.iter().map(|todo| format!("{} ({})", todo.title, todo.work.status)).collect();
+        open.iter().map(|todo| format!("{} ({})", todo.title, todo.progress.status)).collect();
     issues.extend(sprint.uncommitted_paths.iter().map(|path| {
         let ko = format!("{path}: 커밋되지 않은 채 그대로 있음");
         say(task, format!("{path} lies uncommitted in the project"), ko)
@@ -182,7 +182,7 @@ fn closing(task: &Task) -> Answer {
         .iter()
         .map(|commit| format!("{} {}", commit.short_sha, commit.subject))
         .collect();
-    let begun = sprint.todos.iter().filter(|todo| todo.work.started_at.is_some()).count();
+    let begun = sprint.todos.iter().filter(|todo| todo.progress.started_at.is_some()).count();
     let timeline = say(
         task,
         format!("{begun} of {total} todos were begun, {} commits were made.", commits.len()),

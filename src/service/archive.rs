@@ -29,7 +29,7 @@ pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOut
         }
     };
     let requests: Vec<RequestId> =
-        sprint.work.todos.iter().filter_map(|todo| todo.work.request_id.clone()).collect();
+        sprint.work.todos.iter().filter_map(|todo| todo.progress.request_id.clone()).collect();
     let reports = hear(team, &requests).await?;
     let root = team.root().to_owned();
     let zone = team.workspace.runtime.sprint.timezone.0;

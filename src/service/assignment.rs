@@ -36,7 +36,7 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
         planning_step: request.planning_step(),
         reopens: reopens(request),
         sprint: sprint.map(brief),
-        item: item.map(|item| Item::clone(item)),
+        item: item.map(|item| item.without_todo()),
         web,
         ..Work::default()
     };
@@ -66,8 +66,7 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
         });
         work.backlog_left_out = items.len().saturating_sub(ITEMS);
         // What came of an item's todo is told with the sprint.
-        let told = |item: &Item| Item { todo: None, ..item.clone() };
-        work.backlog = items.into_iter().take(ITEMS).map(told).collect();
+        work.backlog = items.into_iter().take(ITEMS).map(Item::without_todo).collect();
     }
     work
 }

@@ -34,18 +34,20 @@ pub(super) fn of(team: &Team, request: &Request) -> Vec<EarlierWork> {
         let todos = sprint.map(|sprint| sprint.work.todos.clone()).unwrap_or_default();
         (todos, item.map(|item| item.depends_on.clone()).unwrap_or_default())
     });
-    let on =
-        todos.iter().find(|todo| todo.work.todo_id == *own).map(|todo| todo.depends_on.as_slice());
+    let on = todos
+        .iter()
+        .find(|todo| todo.progress.todo_id == *own)
+        .map(|todo| todo.depends_on.as_slice());
     let on = on.unwrap_or_default().iter();
-    let before = on.filter_map(|id| todos.iter().find(|todo| todo.work.todo_id == *id));
+    let before = on.filter_map(|id| todos.iter().find(|todo| todo.progress.todo_id == *id));
     let delivered = before.filter_map(|todo| {
-        let (old, events) = read(team, todo.work.request_id.as_ref()?)?;
+        let (old, events) = read(team, todo.progress.request_id.as_ref()?)?;
         Some(EarlierWork { title: todo.title.clone(), ..work(&old, &events) })
     });
     let is_here = |id: &&ItemId| todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id));
     let earlier = items.iter().filter(|id| !is_here(id)).filter_map(|id| {
         let todo = delivered_before(team, id)?;
-        let (old, events) = read(team, todo.work.request_id.as_ref()?)?;
+        let (old, events) = read(team, todo.progress.request_id.as_ref()?)?;
         Some(EarlierWork { title: todo.title, ..work(&old, &events) })
     });
     let mut all: Vec<EarlierWork> = earlier.chain(delivered).take(DEPENDENCIES).collect();
@@ -69,7 +71,7 @@ fn delivered_before(team: &Team, id: &ItemId) -> Option<Todo> {
         sprint.map_or(Ok(None), |id| store::read_settled::<Sprint>(team.root(), &sprint_path(&id)))
     });
     let delivers =
-        |todo: &Todo| todo.backlog_id.as_ref() == Some(id) && todo.work.status.is_success();
+        |todo: &Todo| todo.backlog_id.as_ref() == Some(id) && todo.progress.status.is_success();
     match found {
         Ok(sprint) => sprint?.work.todos.into_iter().rev().find(delivers),
         Err(error) => {

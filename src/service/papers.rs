@@ -90,7 +90,7 @@ fn subject(state: &State) -> Subject {
 }
 
 fn requests_of(sprint: &Sprint) -> impl Iterator<Item = &RequestId> {
-    sprint.work.todos.iter().filter_map(|todo| todo.work.request_id.as_ref())
+    sprint.work.todos.iter().filter_map(|todo| todo.progress.request_id.as_ref())
 }
 
 async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectError> {

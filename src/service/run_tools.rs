@@ -260,8 +260,9 @@ impl AtWork<'_> {
             let request = state.requests.get(&self.run.request_id)?;
             let sprint = request.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
             let todos = sprint.into_iter().flat_map(|sprint| &sprint.work.todos);
-            let todo =
-                todos.into_iter().find(|todo| Some(&todo.work.todo_id) == request.todo_id.as_ref());
+            let todo = todos
+                .into_iter()
+                .find(|todo| Some(&todo.progress.todo_id) == request.todo_id.as_ref());
             Some(status(request, self.run, todo.map(|todo| todo.title.as_str())))
         });
         match shown {

@@ -67,7 +67,7 @@ pub(super) fn pack(
 ) -> Result<PackReport, StoreError> {
     // The papers of a sprint are made of the histories of its requests.
     let todos = state.sprints.values().flat_map(|sprint| &sprint.work.todos);
-    let of_sprints = todos.filter_map(|todo| todo.work.request_id.as_ref());
+    let of_sprints = todos.filter_map(|todo| todo.progress.request_id.as_ref());
     let looked_at = state.verifications.keys();
     let kept = state.requests.keys().chain(&rules.unmerged).chain(of_sprints).chain(looked_at);
     let kept = kept.collect();

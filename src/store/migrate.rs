@@ -1,7 +1,7 @@
 //! Bringing a workspace that an earlier build of teams wrote up to the version of this one.
 //!
 //! Whatever is read is brought into today's shape while it is read ([`super::entry`],
-//! [`crate::domain::record`]). The first opening by this build copies what it will write over, writes every
+//! [`crate::domain::record`]); what one record has to learn from another follows when all are read. The first opening by this build copies what it will write over, writes every
 //! open record anew and makes a checkpoint; until that is durable, the next opening begins again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ pub(super) fn migrate(
     Ok(Some(name))
 }
 
-/// Before this version the record of a sprint held its todos, and an item's nothing of its own.
+/// Before this version only the sprint's record said how far it was with an item.
 const TODOS_OF_ITEMS: u32 = 4;
 
 /// Items of a workspace of `version` get the todos that they are in the sprint under way.
@@ -67,9 +67,11 @@ pub(super) fn give_items_their_todos(version: u32, state: &mut State) {
     let Some(sprint) = sprint else { return };
     for todo in &sprint.work.todos {
         let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get_mut(id));
-        let Some(item) = item else { continue };
-        let (sprint_id, work) = (sprint.sprint_id.clone(), todo.work.clone());
-        Arc::make_mut(item).todo = Some(ItemTodo { sprint_id, work });
+        // Of two todos of an item that which is not over counts.
+        let is_open = |it: &ItemTodo| !it.progress.status.is_terminal();
+        let Some(item) = item.filter(|it| !it.todo.as_ref().is_some_and(is_open)) else { continue };
+        let (sprint_id, progress) = (sprint.sprint_id.clone(), todo.progress.clone());
+        Arc::make_mut(item).todo = Some(ItemTodo { sprint_id, progress });
     }
     sprint.show_todos(|id| state.backlog.get(id).map(Arc::as_ref));
 }

@@ -75,8 +75,8 @@ fn check(state: &State) {
     let sprint = state.active_sprint().expect("the sprint goes on");
     assert_eq!(sprint.milestone_title, "Finish the list");
     assert_eq!(sprint.status, SprintStatus::Running);
-    assert!(sprint.work.todos.iter().any(|todo| todo.work.status == TodoStatus::Committed));
-    assert!(sprint.work.todos.iter().any(|todo| todo.work.status == TodoStatus::Blocked));
+    assert!(sprint.work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Committed));
+    assert!(sprint.work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Blocked));
     assert!(!state.backlog.is_empty() && !state.sessions.is_empty());
     assert!(!state.lifecycles.is_empty());
     assert!(!state.spending.date.is_empty());

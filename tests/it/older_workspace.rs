@@ -143,7 +143,7 @@ fn todos(state: &State) -> Vec<(&str, TodoStatus)> {
         .work
         .todos
         .iter()
-        .map(|it| (it.work.todo_id.as_str(), it.work.status))
+        .map(|it| (it.progress.todo_id.as_str(), it.progress.status))
         .collect()
 }
 
@@ -152,7 +152,7 @@ fn todo<'a>(state: &'a State, id: &str) -> &'a Todo {
         .work
         .todos
         .iter()
-        .find(|todo| todo.work.todo_id.as_str() == id)
+        .find(|todo| todo.progress.todo_id.as_str() == id)
         .unwrap()
 }
 
@@ -582,12 +582,12 @@ async fn an_older_sprint_goes_on_to_its_end() {
     consistent(&house.state().unwrap()).unwrap();
     assert!(sprint.ended_at.is_some() && sprint.work.git_baseline.is_some());
     assert!(
-        sprint.work.todos.iter().all(|todo| todo.work.status.is_terminal()),
+        sprint.work.todos.iter().all(|todo| todo.progress.status.is_terminal()),
         "{:#?}",
         sprint.work.todos
     );
     let committed =
-        sprint.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed);
+        sprint.work.todos.iter().filter(|todo| todo.progress.status == TodoStatus::Committed);
     assert!(committed.count() >= 2, "{:#?}", sprint.work.todos);
     assert_eq!(sprint.status, SprintStatus::Completed, "{}", sprint.closing.message);
     let first = RequestId::parse("20260324-0000000a").unwrap();

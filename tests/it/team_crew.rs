@@ -67,7 +67,7 @@ async fn a_sprint_reads_the_web_plans_again_and_leaves_what_a_person_left() {
     assert_eq!(research.backing_sources[0].title, "How people greet");
     let reopened = sprint.planning.reopen_counts.get(&CounterName::of("backlog_definition"));
     assert_eq!(reopened, Some(&1));
-    assert!(sprint.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
+    assert!(sprint.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed));
     let commits = house.commits();
     assert_eq!(commits.len(), 3, "{commits:?}");
     assert!(commits[0].ends_with("DOC.md: Explain it"), "{commits:?}");
@@ -79,7 +79,7 @@ async fn a_sprint_reads_the_web_plans_again_and_leaves_what_a_person_left() {
         assert!(folder.join(name).exists(), "{name}");
     }
     for todo in &sprint.work.todos {
-        assert!(folder.join(format!("todos/{}/spec.md", todo.work.todo_id)).exists());
+        assert!(folder.join(format!("todos/{}/spec.md", todo.progress.todo_id)).exists());
     }
     house.close().await;
 }

@@ -37,7 +37,7 @@ async fn publishing(fail: Option<&str>) -> House {
 async fn ended(house: &House) -> Sprint {
     let ended =
         sprint_that(house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
-    let todos: Vec<TodoStatus> = ended.work.todos.iter().map(|todo| todo.work.status).collect();
+    let todos: Vec<TodoStatus> = ended.work.todos.iter().map(|todo| todo.progress.status).collect();
     assert_eq!((ended.status, &todos[..]), (SprintStatus::Completed, &[TodoStatus::Committed][..]));
     ended
 }
@@ -60,7 +60,7 @@ async fn g12_an_ended_sprint_is_an_issue_and_what_a_person_has_there_is_named_an
     let base = git_in(&house.project(), &["rev-parse", "HEAD"]);
     start(&house).await;
     let at_work =
-        |it: &Sprint| it.work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running);
+        |it: &Sprint| it.work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running);
     sprint_that(&house, "a todo is at work", at_work).await;
     let theirs =
         [("README.md", "# Greeter, edited\n"), (".env", "API_KEY=sk-live-0123456789abcdef\n")];

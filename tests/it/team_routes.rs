@@ -200,7 +200,8 @@ async fn a_plan_of_several_items_is_a_sprint_where_somebody_says_so() {
             (!sprint.closing.report_path.is_empty()).then(|| sprint.work.todos.clone())
         })
         .await;
-    let all: Vec<_> = todos.iter().map(|todo| (todo.title.as_str(), todo.work.status)).collect();
+    let all: Vec<_> =
+        todos.iter().map(|todo| (todo.title.as_str(), todo.progress.status)).collect();
     assert!(all.iter().all(|(_, status)| *status == TodoStatus::Committed), "{all:#?}");
     let files = (house.on_branch("north.md"), house.on_branch("south.md"));
     assert_eq!(files, ("north\n".to_owned(), "south\n".to_owned()));

@@ -118,7 +118,7 @@ fn item(house: &House, todo: &Todo) -> Option<Item> {
 }
 
 fn delivered(sprint: &Sprint) -> usize {
-    sprint.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed).count()
+    sprint.work.todos.iter().filter(|todo| todo.progress.status == TodoStatus::Committed).count()
 }
 
 /// Ids, times, durations and commits become placeholders.
@@ -178,7 +178,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         assert!(subject.ends_with(title), "{at}: {subject}");
         let commit = commits[5 - at];
         let todo = sprint.work.todos.iter().find(|todo| todo.title == *title).unwrap();
-        assert_eq!(todo.work.commit_sha, commit.to_string());
+        assert_eq!(todo.progress.commit_sha, commit.to_string());
         let scratch = house.beside("scratch");
         std::fs::create_dir_all(&scratch).unwrap();
         let evidence = git::checks::run(
@@ -208,7 +208,7 @@ fn count(texts: &[(String, String)], part: &str) -> usize {
 /// Each todo has its room: its card, what the personas said, one last word.
 async fn rooms(house: &House, sprint: &Sprint, said: &Words) {
     for todo in &sprint.work.todos {
-        let id = todo.work.request_id.as_ref().unwrap();
+        let id = todo.progress.request_id.as_ref().unwrap();
         let requests = house.requests();
         let request = requests.iter().find(|request| request.request_id == *id).unwrap();
         let room = request.conversation.room.as_ref().and_then(|room| room.thread_id).unwrap();
@@ -280,15 +280,15 @@ fn papers(house: &House, sprint: &Sprint) {
     }
     // Whoever worked has a bar, and the time between is grey.
     for todo in &sprint.work.todos {
-        let kinds: Vec<WorkKind> = todo.work.spans.iter().map(|span| span.kind).collect();
+        let kinds: Vec<WorkKind> = todo.progress.spans.iter().map(|span| span.kind).collect();
         for kind in [WorkKind::Building, WorkKind::Reviewing, WorkKind::Checking] {
             assert!(kinds.contains(&kind), "{kinds:?}");
         }
         assert!(
-            todo.work
+            todo.progress
                 .spans
                 .iter()
-                .all(|span| span.from <= span.to && Some(span.to) <= todo.work.ended_at)
+                .all(|span| span.from <= span.to && Some(span.to) <= todo.progress.ended_at)
         );
     }
     let machine = std::fs::read_to_string(folder.join("report.json")).unwrap();
@@ -383,14 +383,15 @@ pub(crate) async fn start(house: &House) {
 async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     let house = short(Plan::default()).await;
     start(&house).await;
-    let at_work =
-        |sprint: &Sprint| sprint.work.todos.iter().any(|it| it.work.status == TodoStatus::Running);
+    let at_work = |sprint: &Sprint| {
+        sprint.work.todos.iter().any(|it| it.progress.status == TodoStatus::Running)
+    };
     sprint_that(&house, "a todo is at work", at_work).await;
     let (code, said, error) = house.teams(&["sprint", "stop"]).await;
     assert_eq!(code, 0, "{said}{error}");
     let stopped = sprint(&house).unwrap();
     let begun: Vec<_> =
-        stopped.work.todos.iter().filter_map(|it| it.work.request_id.clone()).collect();
+        stopped.work.todos.iter().filter_map(|it| it.progress.request_id.clone()).collect();
     let id = stopped.sprint_id.clone();
     let ended =
         sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
@@ -402,14 +403,17 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     assert_eq!(state.sprints.len(), 1);
     for todo in &ended.work.todos {
         let item = item(&house, todo).unwrap();
-        if todo.work.request_id.as_ref().is_some_and(|id| begun.contains(id)) {
-            assert_eq!((todo.work.status, item.status), (TodoStatus::Committed, ItemStatus::Done));
+        if todo.progress.request_id.as_ref().is_some_and(|id| begun.contains(id)) {
+            assert_eq!(
+                (todo.progress.status, item.status),
+                (TodoStatus::Committed, ItemStatus::Done)
+            );
         } else {
             assert_eq!(
-                (todo.work.status, item.status),
+                (todo.progress.status, item.status),
                 (TodoStatus::Cancelled, ItemStatus::Pending)
             );
-            assert!(todo.work.request_id.is_none() && item.selected_in_sprint_id.is_none());
+            assert!(todo.progress.request_id.is_none() && item.selected_in_sprint_id.is_none());
         }
     }
     assert!(delivered(&ended) < 3, "{:?}", ended.work.todos);
@@ -440,7 +444,8 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     // What it depends on was delivered by the sprint before, and is told all the same.
     let after = next.work.todos.iter().find(|todo| todo.title == "Thank people").unwrap();
     let mut requests = house.requests().into_iter();
-    let after = requests.find(|it| Some(&it.request_id) == after.work.request_id.as_ref()).unwrap();
+    let after =
+        requests.find(|it| Some(&it.request_id) == after.progress.request_id.as_ref()).unwrap();
     let told = prompts(&house, &after, "developer").await.concat();
     assert!(told.contains("## Say goodbye: committed, commit "), "{told}");
     house.close().await;
@@ -459,13 +464,14 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
     // Whoever works on what depends on something knows what came of that.
     let after = ended.work.todos.iter().find(|todo| todo.title == "Thank people").unwrap();
     let mut requests = house.requests().into_iter();
-    let after = requests.find(|it| Some(&it.request_id) == after.work.request_id.as_ref()).unwrap();
+    let after =
+        requests.find(|it| Some(&it.request_id) == after.progress.request_id.as_ref()).unwrap();
     let told = prompts(&house, &after, "developer").await.concat();
     for part in ["# What it builds on", "## Say goodbye: committed, commit ", "Files: bye.sh"] {
         assert!(told.contains(part), "{part:?} is missing in {told}");
     }
     let todo = ended.work.todos.iter().find(|todo| todo.title == "Explain it").unwrap();
-    assert_eq!(todo.work.status, TodoStatus::Blocked);
+    assert_eq!(todo.progress.status, TodoStatus::Blocked);
     let waiting = item(&house, todo).unwrap();
     assert_eq!(waiting.status, ItemStatus::Blocked);
     assert!(!waiting.blocked_reason.is_empty(), "{waiting:?}");
@@ -475,7 +481,7 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
     let request = house
         .requests()
         .into_iter()
-        .find(|it| Some(&it.request_id) == todo.work.request_id.as_ref());
+        .find(|it| Some(&it.request_id) == todo.progress.request_id.as_ref());
     let room = request.unwrap().conversation.room.and_then(|room| room.thread_id).unwrap();
     house.say(&room.to_string(), "Say that it greets; no more is needed.").await;
     let free = house
@@ -510,7 +516,7 @@ async fn the_plan_of_a_sprint_is_read_by_the_architect_and_waits_for_a_person() 
     assert!(card.contains("The way ahead:") && card.contains("C-1"), "{card}");
     let waits = sprint(&house).unwrap();
     assert_eq!(waits.step.unwrap().as_str(), "plan_review");
-    assert!(waits.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Queued));
+    assert!(waits.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Queued));
     let (_, why, _) = house.teams(&["why", waits.sprint_id.as_str()]).await;
     assert!(why.contains("may its plan be built?"), "{why}");
     let request = gate.request_id.to_string();

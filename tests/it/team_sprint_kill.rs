@@ -56,7 +56,7 @@ async fn outcome(folder: &Path) -> BTreeMap<String, usize> {
     for sprint in state.sprints.values() {
         add(format!("sprint {}", sprint.status));
         for todo in &sprint.work.todos {
-            assert_eq!(todo.work.status, TodoStatus::Committed);
+            assert_eq!(todo.progress.status, TodoStatus::Committed);
             add(format!("todo {}", todo.title));
         }
     }

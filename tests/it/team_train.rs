@@ -559,13 +559,13 @@ async fn ten_todos_of_which_each_two_change_one_file_all_land() {
     house.reads("startup", "The team is up").await;
     start(&house).await;
     for done in 1..=10 {
-        let delivered = |todo: &&Todo| todo.work.status.is_success();
+        let delivered = |todo: &&Todo| todo.progress.status.is_success();
         let so_many = |it: &Sprint| it.work.todos.iter().filter(delivered).count() >= done;
         sprint_that(&house, "another todo is delivered", so_many).await;
     }
     let ended = |sprint: &Sprint| sprint.status.is_terminal();
     let sprint = sprint_that(&house, "the sprint ends", ended).await;
-    let committed = |todo: &&Todo| todo.work.status == TodoStatus::Committed;
+    let committed = |todo: &&Todo| todo.progress.status == TodoStatus::Committed;
     let todos = &sprint.work.todos;
     assert_eq!(todos.iter().filter(committed).count(), 10, "{todos:#?}");
     for number in 0..8 {

@@ -160,7 +160,7 @@ fn every_duty_renders_and_says_what_it_is_about() {
     use crate::domain::item::{Item, ItemKind};
     use crate::domain::sprint::{
         BackingSource, Duty, PlanningStep, PrepassStatus, ResearchPrepass, SprintCommit, Todo,
-        TodoWork,
+        TodoProgress,
     };
     use crate::domain::time::Timestamp;
 
@@ -193,10 +193,10 @@ fn every_duty_renders_and_says_what_it_is_about() {
             }],
         }),
         todos: vec![Todo {
-            work: TodoWork {
+            progress: TodoProgress {
                 undeclared_paths: vec!["beyond.txt".to_owned()],
                 untouched_paths: vec!["docs/**".to_owned()],
-                ..TodoWork::new(TodoId::parse("todo-1").unwrap(), at)
+                ..TodoProgress::new(TodoId::parse("todo-1").unwrap(), at)
             },
             ..Todo::new(TodoId::parse("todo-1").unwrap(), "Shout", at)
         }],

@@ -83,9 +83,9 @@ pub(super) async fn play(
     } else {
         figures.tell();
     }
-    let open = sprint.work.todos.iter().find(|todo| todo.work.status != TodoStatus::Committed);
+    let open = sprint.work.todos.iter().find(|todo| todo.progress.status != TodoStatus::Committed);
     match open {
-        Some(open) => Err(Failure::new(format!("{} is {}", open.title, open.work.status))),
+        Some(open) => Err(Failure::new(format!("{} is {}", open.title, open.progress.status))),
         None => Ok(()),
     }
 }
@@ -142,15 +142,15 @@ impl Figures {
             }
         }
         let edges: Vec<_> =
-            todos.iter().map(|it| (&it.work.todo_id, it.depends_on.iter().collect())).collect();
-        let weight = |at: usize| worked.get(&todos[at].work.todo_id).copied().unwrap_or(0);
+            todos.iter().map(|it| (&it.progress.todo_id, it.depends_on.iter().collect())).collect();
+        let weight = |at: usize| worked.get(&todos[at].progress.todo_id).copied().unwrap_or(0);
         let graph =
             Graph::of(&edges).ok_or_else(|| Failure::new("the todos wait for each other"))?;
         let path = graph.critical_path(weight);
-        let begun = todos.iter().filter_map(|todo| todo.work.started_at).min();
-        let ended = todos.iter().filter_map(|todo| todo.work.ended_at).max();
+        let begun = todos.iter().filter_map(|todo| todo.progress.started_at).min();
+        let ended = todos.iter().filter_map(|todo| todo.progress.ended_at).max();
         let span = begun.zip(ended).map_or(0, |(from, to)| to.millis() - from.millis());
-        let requests = todos.iter().filter_map(|todo| todo.work.request_id.as_ref());
+        let requests = todos.iter().filter_map(|todo| todo.progress.request_id.as_ref());
         let (mut check_runs, mut ejected) = (0, 0);
         for id in requests {
             let path = home.workspace().join(inside(&request_events_path(id)));
@@ -173,7 +173,10 @@ impl Figures {
             critical_path: path.iter().map(|at| todos[*at].title.clone()).collect(),
             peak_runs: peak(&runs),
             check_runs: usize::try_from(check_runs).unwrap_or(usize::MAX),
-            landed: todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed).count(),
+            landed: todos
+                .iter()
+                .filter(|todo| todo.progress.status == TodoStatus::Committed)
+                .count(),
             ejected,
         })
     }

@@ -92,9 +92,9 @@ fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
 
 /// What the script promises: a commit a todo and nothing else, green at each, and the sprint in the history.
 async fn prove(home: &Home, sprint: &Sprint) -> Result<(), Failure> {
-    let is_open = |todo: &&Todo| todo.work.status != TodoStatus::Committed;
+    let is_open = |todo: &&Todo| todo.progress.status != TodoStatus::Committed;
     if let Some(open) = sprint.work.todos.iter().find(is_open) {
-        return Err(Failure::new(format!("{} is {}", open.title, open.work.status)));
+        return Err(Failure::new(format!("{} is {}", open.title, open.progress.status)));
     }
     let mut commits = git::create::first_parents(&home.project(), BRANCH).map_err(broken)?;
     let first = commits.pop();
@@ -107,7 +107,7 @@ async fn prove(home: &Home, sprint: &Sprint) -> Result<(), Failure> {
     }
     for commit in commits.iter().rev() {
         let id = commit.to_string();
-        let todo = sprint.work.todos.iter().find(|todo| todo.work.commit_sha == id);
+        let todo = sprint.work.todos.iter().find(|todo| todo.progress.commit_sha == id);
         let todo = todo.ok_or_else(|| Failure::new(format!("no todo names the commit {id}")))?;
         if !checks(home, *commit).await?.is_green() {
             return Err(Failure::new(format!("the checks are red at {id}: {}", todo.title)));

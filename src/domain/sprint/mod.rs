@@ -18,7 +18,7 @@ mod kickoff;
 mod plan;
 mod planning;
 mod todo;
-mod todo_work;
+mod todo_progress;
 mod words;
 mod work;
 
@@ -31,7 +31,7 @@ pub use planning::{
     BackingSource, Duty, PlanningIteration, PlanningStep, PrepassStatus, ResearchPrepass,
 };
 pub use todo::Todo;
-pub use todo_work::{RESTART_CHECKPOINT, TodoStatus, TodoWork};
+pub use todo_progress::{RESTART_CHECKPOINT, TodoProgress, TodoStatus};
 pub use words::{CloseoutStatus, ExecutionMode, Phase, SprintStatus, Trigger, WrapUp};
 pub use work::{GitBaseline, SprintCommit, SprintWork};
 
@@ -172,24 +172,24 @@ impl Sprint {
     /// Whether a todo was begun.
     #[must_use]
     pub fn has_worked(&self) -> bool {
-        self.work.todos.iter().any(|todo| todo.work.started_at.is_some())
+        self.work.todos.iter().any(|todo| todo.progress.started_at.is_some())
     }
 
     /// The todo by its id.
     #[must_use]
     pub fn todo(&self, id: &TodoId) -> Option<&Todo> {
-        self.work.todos.iter().find(|todo| todo.work.todo_id == *id)
+        self.work.todos.iter().find(|todo| todo.progress.todo_id == *id)
     }
 
-    /// Shows its todos as their items are; an item that is in no sprint, or in another todo, leaves its todo as it was.
+    /// Shows its todos that are not over as their items are.
     pub fn show_todos<'i>(&mut self, item: impl Fn(&ItemId) -> Option<&'i Item>) {
         let all = self.work.todos.clone();
-        for shown in &mut self.work.todos {
+        for shown in self.work.todos.iter_mut().filter(|it| !it.progress.status.is_terminal()) {
             let item = shown.backlog_id.as_ref().and_then(&item);
             let todo = item.and_then(|item| item.todo.as_ref());
-            let its = todo.filter(|todo| todo.work.todo_id == shown.work.todo_id);
+            let its = todo.filter(|todo| todo.progress.todo_id == shown.progress.todo_id);
             if let Some((item, todo)) = item.zip(its) {
-                *shown = Todo::of(item, &todo.work, &all);
+                *shown = Todo::of(item, &todo.progress, &all);
             }
         }
     }
@@ -199,7 +199,7 @@ impl Sprint {
     pub fn todo_counts(&self) -> BTreeMap<TodoStatus, usize> {
         let mut counts = BTreeMap::new();
         for todo in &self.work.todos {
-            *counts.entry(todo.work.status).or_insert(0) += 1;
+            *counts.entry(todo.progress.status).or_insert(0) += 1;
         }
         counts
     }

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::todo_work::TodoWork;
+use super::todo_progress::TodoProgress;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ItemId, SprintId, TodoId};
 use crate::domain::item::{Item, ItemKind, ItemTodo};
 use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::time::Timestamp;
 
-/// A view of an item: [`Todo::of`] alone makes it, whenever the item changes. It stays in the sprint's record when the item
-/// has left the backlog, or goes on in another sprint. In records of older builds it may have no item.
+/// A view of an item ([`Todo::of`]), made anew when the item changes until the todo is over. Then it stays in the sprint's
+/// record, whatever becomes of the item. In records of older builds it may have no item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Todo {
     /// The item.
@@ -39,7 +39,7 @@ pub struct Todo {
     pub requirements: Vec<String>,
     /// How far the sprint is with it.
     #[serde(flatten)]
-    pub work: TodoWork,
+    pub progress: TodoProgress,
 }
 
 impl Todo {
@@ -55,19 +55,19 @@ impl Todo {
             depends_on: Vec::new(),
             acceptance_criteria: Vec::new(),
             requirements: Vec::new(),
-            work: TodoWork::new(todo_id, now),
+            progress: TodoProgress::new(todo_id, now),
         }
     }
 
     /// An item with its todo, among the todos of its sprint: what is not there is delivered, or is not waited for.
     #[must_use]
-    pub fn of(item: &Item, work: &TodoWork, among: &[Todo]) -> Self {
+    pub fn of(item: &Item, progress: &TodoProgress, among: &[Todo]) -> Self {
         let named = |id: &ItemId| {
             let own = |it: &&Todo| it.backlog_id.as_ref() == Some(id);
             // One that failed stands for the item that carries it on, until a todo is made of that.
-            let carried = |it: &&Todo| it.work.carry_over_backlog_id.as_ref() == Some(id);
+            let carried = |it: &&Todo| it.progress.carry_over_backlog_id.as_ref() == Some(id);
             let found = among.iter().rfind(own).or_else(|| among.iter().rfind(carried))?;
-            Some(found.work.todo_id.clone())
+            Some(found.progress.todo_id.clone())
         };
         Self {
             backlog_id: Some(item.backlog_id.clone()),
@@ -78,28 +78,33 @@ impl Todo {
             depends_on: item.depends_on.iter().filter_map(named).collect(),
             acceptance_criteria: item.acceptance_criteria.clone(),
             requirements: item.origin.texts("requirement_refs"),
-            work: work.clone(),
+            progress: progress.clone(),
         }
     }
 
-    /// Its item as far as the todo still tells, where the item's own record is gone (`spec/teams.md` 9.7).
-    /// Where it stands is not said.
+    /// Its item as far as the todo, among those of its sprint, still tells, where the item's own record is gone
+    /// (`spec/teams.md` 9.7). Where it stands is not said.
     #[must_use]
     pub fn item_again(
         &self,
         id: ItemId,
         kind: ItemKind,
-        sprint: &SprintId,
+        (sprint, among): (&SprintId, &[Todo]),
         now: Timestamp,
     ) -> Item {
         let title = self.title.trim();
-        let mut item = Item::new(id, title, "", kind, self.work.created_at.unwrap_or(now));
+        let mut item = Item::new(id, title, "", kind, self.progress.created_at.unwrap_or(now));
         item.milestone_title.clone_from(&self.milestone_title);
         item.priority_rank = self.priority_rank;
         item.effort = self.effort;
         let said = self.acceptance_criteria.iter().filter(|it| !it.is_blank());
         item.acceptance_criteria = said.cloned().collect();
-        item.todo = Some(ItemTodo { sprint_id: sprint.clone(), work: self.work.clone() });
+        let on = among.iter().filter(|other| self.depends_on.contains(&other.progress.todo_id));
+        item.depends_on = on.filter_map(|other| other.backlog_id.clone()).collect();
+        if !self.requirements.is_empty() {
+            item.origin.set("requirement_refs", self.requirements.clone());
+        }
+        item.todo = Some(ItemTodo { sprint_id: sprint.clone(), progress: self.progress.clone() });
         item
     }
 }

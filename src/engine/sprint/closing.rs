@@ -22,7 +22,7 @@ const NOT_NEEDED: &str = "not_needed";
 /// Whether a person or the clock wants the sprint to end, and nothing stands against it any more.
 pub(super) fn is_asked_for(turn: &Turn<'_>, id: &SprintId) -> bool {
     turn.sprint(id).is_some_and(|sprint| {
-        let is_running = |todo: &Todo| todo.work.status == TodoStatus::Running;
+        let is_running = |todo: &Todo| todo.progress.status == TodoStatus::Running;
         sprint.phase != Phase::WrapUp
             && match sprint.closing.wrap_up {
                 Some(WrapUp::Now) => true,
@@ -46,7 +46,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
         drop_duty(turn, &duty);
     }
     let lands = |sprint: &Sprint| {
-        sprint.work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running)
+        sprint.work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
     };
     if turn.sprint(id).is_none_or(lands) {
         return;
@@ -69,7 +69,7 @@ fn drop_duty(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
 fn release(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(todos) = turn.sprint(id).map(|sprint| sprint.work.todos.clone()) else { return };
     for (at, todo) in todos.iter().enumerate() {
-        match todo.work.status {
+        match todo.progress.status {
             TodoStatus::Running if lands(turn, todo) => {}
             TodoStatus::Queued | TodoStatus::Running => put_back(turn, id, at, todo),
             TodoStatus::Blocked => put_aside(turn, todo),
@@ -84,51 +84,46 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
 
 /// Whether the commit of a todo is on its way to the branch.
 fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
-    todo.work.request_id.as_ref().is_some_and(|id| train::is_merging(turn, id))
+    todo.progress.request_id.as_ref().is_some_and(|id| train::is_merging(turn, id))
 }
 
 /// A todo that was not delivered: its item waits again.
 fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
     let now = turn.now;
-    let its = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
-    let spans = its.map_or_else(|| todo.work.spans.clone(), |request| request.work.spans.clone());
-    turn.edit_todo(id, at, |work| {
-        work.status = TodoStatus::Cancelled;
-        work.ended_at = Some(now);
-        work.spans = spans;
+    let its = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
+    let spans =
+        its.map_or_else(|| todo.progress.spans.clone(), |request| request.work.spans.clone());
+    turn.edit_todo(id, at, |progress| {
+        progress.status = TodoStatus::Cancelled;
+        progress.ended_at = Some(now);
+        progress.spans = spans;
     });
-    if let Some(item) = &todo.backlog_id {
-        turn.edit_item(item, |item| {
-            item.status = ItemStatus::Pending;
-            item.selected_in_sprint_id = None;
-            item.planned_in_sprint_id = None;
-            item.todo = None;
-        });
-    }
-    if let Some(request) = &todo.work.request_id {
+    turn.leave_todo(todo, |item| {
+        item.status = ItemStatus::Pending;
+        item.selected_in_sprint_id = None;
+        item.planned_in_sprint_id = None;
+    });
+    if let Some(request) = &todo.progress.request_id {
         end_quietly(turn, request);
     }
-    let payload = json!({ "todo_id": todo.work.todo_id.as_str() });
+    let payload = json!({ "todo_id": todo.progress.todo_id.as_str() });
     turn.sprint_event(id, SprintEventKind::TodoReleased, &todo.title, payload);
 }
 
 /// A todo that waits for a person: its item waits for the same, and its room stays the place to answer.
 fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
-    let Some(request) = &todo.work.request_id else { return };
+    let Some(request) = &todo.progress.request_id else { return };
     let has_given_up = turn.request(request).is_some_and(Request::has_given_up);
-    if let Some(item) = &todo.backlog_id {
-        turn.edit_item(item, |item| {
-            item.origin.set("request_id", request.as_str());
-            item.origin.set("todo_id", todo.work.todo_id.as_str());
-            match has_given_up {
-                true => item.origin.set(GAVE_UP, "yes"),
-                false => item.origin.remove(GAVE_UP),
-            }
-            item.planned_in_sprint_id = None;
-            item.selected_in_sprint_id = None;
-            item.todo = None;
-        });
-    }
+    turn.leave_todo(todo, |item| {
+        item.origin.set("request_id", request.as_str());
+        item.origin.set("todo_id", todo.progress.todo_id.as_str());
+        match has_given_up {
+            true => item.origin.set(GAVE_UP, "yes"),
+            false => item.origin.remove(GAVE_UP),
+        }
+        item.planned_in_sprint_id = None;
+        item.selected_in_sprint_id = None;
+    });
     end_quietly(turn, request);
 }
 
@@ -199,7 +194,7 @@ pub(super) fn archive(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 fn is_delivered(todo: &Todo) -> bool {
-    todo.work.status.is_success()
+    todo.progress.status.is_success()
 }
 
 /// Git has told what the sprint committed, and what people have uncommitted in the project.
@@ -326,6 +321,7 @@ fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
             item.selected_in_sprint_id = None;
             if item.status == ItemStatus::Selected {
                 item.status = ItemStatus::Pending;
+                item.todo = None;
             }
         });
     }

@@ -198,17 +198,17 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     let sprint = turn.sprint(id)?;
     // What waits for words about a conflict waits on.
     let conflicts = |todo: &Todo| {
-        let request = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
+        let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
         request.is_some_and(Request::has_open_conflict)
     };
     let is_paused = |todo: &Todo| {
-        todo.work
+        todo.progress
             .request_id
             .as_ref()
             .and_then(|id| turn.request(id))
             .is_some_and(Request::is_paused)
     };
-    let rank = |todo: &Todo| match todo.work.status {
+    let rank = |todo: &Todo| match todo.progress.status {
         TodoStatus::Blocked if is_paused(todo) => Some(0),
         TodoStatus::Blocked => Some(1),
         TodoStatus::Uncommitted => Some(2).filter(|_| !conflicts(todo)),
@@ -223,7 +223,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         .filter_map(|at| {
             Some((
                 rank(&sprint.work.todos[at])?,
-                std::cmp::Reverse(sprint.work.todos[at].work.started_at),
+                std::cmp::Reverse(sprint.work.todos[at].progress.started_at),
                 at,
             ))
         })
@@ -231,19 +231,19 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         .2;
     let todo = sprint.work.todos[best].clone();
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.work.resumed_todo_id = Some(todo.work.todo_id.clone());
-        todo.work.status.as_str().clone_into(&mut sprint.work.resumed_todo_status);
+        sprint.work.resumed_todo_id = Some(todo.progress.todo_id.clone());
+        todo.progress.status.as_str().clone_into(&mut sprint.work.resumed_todo_status);
     }
-    if todo.work.status == TodoStatus::Uncommitted {
-        turn.edit_todo(id, best, |work| work.commit_retries = 0);
+    if todo.progress.status == TodoStatus::Uncommitted {
+        turn.edit_todo(id, best, |progress| progress.commit_retries = 0);
     }
-    if todo.work.status == TodoStatus::Blocked {
-        turn.edit_todo(id, best, |work| {
-            work.status = TodoStatus::Queued;
-            work.retry_of_request_id = work.request_id.take();
-            work.started_at = None;
-            work.ended_at = None;
-            RESTART_CHECKPOINT.clone_into(&mut work.dependency_gate_bypass);
+    if todo.progress.status == TodoStatus::Blocked {
+        turn.edit_todo(id, best, |progress| {
+            progress.status = TodoStatus::Queued;
+            progress.retry_of_request_id = progress.request_id.take();
+            progress.started_at = None;
+            progress.ended_at = None;
+            RESTART_CHECKPOINT.clone_into(&mut progress.dependency_gate_bypass);
         });
         if let Some(item) = &todo.backlog_id {
             let sprint = id.clone();
@@ -255,7 +255,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
                 item.planned_in_sprint_id = Some(sprint);
             });
         }
-        if let Some(old) = &todo.work.request_id
+        if let Some(old) = &todo.progress.request_id
             && turn.request(old).is_some_and(|request| !request.status.is_terminal())
         {
             let values = json!({ "request_id": old.as_str(), "by": "restart" });

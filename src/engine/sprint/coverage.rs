@@ -17,11 +17,11 @@ pub(super) fn unmet<'p>(
     plans: impl Iterator<Item = &'p Plan> + Clone,
 ) -> Vec<String> {
     let todos = &sprint.work.todos;
-    let delivered = todos.iter().filter(|todo| todo.work.status.is_success());
+    let delivered = todos.iter().filter(|todo| todo.progress.status.is_success());
     let of = |todo: &'_ Todo| todo.requirements.clone();
     let met: BTreeSet<String> = delivered.flat_map(of).collect();
     // Todos of an older build do not say what they serve.
-    if todos.iter().any(|todo| todo.work.status.is_success())
+    if todos.iter().any(|todo| todo.progress.status.is_success())
         && todos.iter().all(|todo| todo.requirements.is_empty())
     {
         return Vec::new();
@@ -70,7 +70,7 @@ mod tests {
         for (number, (status, requirement)) in todos.iter().enumerate() {
             let id = TodoId::parse(&format!("todo-{number}")).unwrap();
             let mut todo = Todo::new(id, "t", Timestamp::from_millis(0));
-            todo.work.status = *status;
+            todo.progress.status = *status;
             todo.requirements = vec![(*requirement).to_owned()];
             sprint.work.todos.push(todo);
         }

@@ -1,5 +1,5 @@
-//! Todos and backlog items follow their requests (`spec/teams.md` 9.7; 13.A #1: from the request's own
-//! status alone).
+//! Items, and with them the todos that they are, follow their requests (`spec/teams.md` 9.7; 13.A #1: from the request's
+//! own status alone).
 
 use serde_json::json;
 
@@ -7,10 +7,10 @@ use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
 use crate::domain::ids::{ItemId, SprintId};
-use crate::domain::item::{Item, ItemStatus};
+use crate::domain::item::{Item, ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus, TodoWork};
+use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoProgress, TodoStatus};
 use crate::engine::ending;
 use crate::engine::gates::guards;
 use crate::engine::turn::Turn;
@@ -79,7 +79,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let found = turn.sprint(sprint_id).and_then(|sprint| {
-        let mine = |todo: &Todo| todo.work.request_id.as_ref() == Some(&request.request_id);
+        let mine = |todo: &Todo| todo.progress.request_id.as_ref() == Some(&request.request_id);
         sprint.work.todos.iter().position(mine).map(|at| (at, sprint.work.todos[at].clone()))
     });
     let Some((at, old)) = found else {
@@ -91,16 +91,19 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     let at_work = turn.active_sprint().is_some_and(|sprint| {
         sprint.sprint_id == *sprint_id && sprint.status == SprintStatus::Running
     });
-    if old.work.status == status || (!at_work && !status.is_terminal()) {
-        let noted = with_paths(turn, &old, request, old.work.clone());
-        if noted != old.work && at_work {
-            turn.edit_todo(sprint_id, at, |work| *work = noted);
+    if old.progress.status == status || (!at_work && !status.is_terminal()) {
+        // What is over has noted them.
+        if at_work && !old.progress.status.is_terminal() {
+            let noted = with_paths(turn, request, old.progress.clone());
+            if noted != old.progress {
+                turn.edit_todo(sprint_id, at, |progress| *progress = noted);
+            }
         }
         return;
     }
-    let moved = moved(turn, &old, request, status);
-    turn.edit_todo(sprint_id, at, |work| *work = moved.clone());
-    let todo = Todo { work: moved, ..old };
+    let progress = moved(turn, &old.progress, request, status);
+    turn.edit_todo(sprint_id, at, |place| place.clone_from(&progress));
+    let todo = Todo { progress, ..old };
     item(turn, sprint_id, &todo, request);
     let kind = if status == TodoStatus::Running {
         SprintEventKind::TodoResumed
@@ -108,7 +111,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         SprintEventKind::TodoCompleted
     };
     let payload = json!({
-        "todo_id": todo.work.todo_id.as_str(),
+        "todo_id": todo.progress.todo_id.as_str(),
         "status": status,
         "request_id": request.request_id.as_str(),
     });
@@ -133,7 +136,12 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     }
 }
 
-fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> TodoWork {
+fn moved(
+    turn: &Turn<'_>,
+    old: &TodoProgress,
+    request: &Request,
+    status: TodoStatus,
+) -> TodoProgress {
     let delivered = request.params.delivered.as_deref();
     let said = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
@@ -149,7 +157,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         | TodoStatus::Failed
         | TodoStatus::Cancelled => delivered.or(said),
     };
-    let moved = TodoWork {
+    let moved = TodoProgress {
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
         is_dropped,
@@ -165,11 +173,11 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         dependency_gate_bypass: if status.is_terminal() {
             String::new()
         } else {
-            old.work.dependency_gate_bypass.clone()
+            old.dependency_gate_bypass.clone()
         },
-        ..old.work.clone()
+        ..old.clone()
     };
-    with_paths(turn, old, request, moved)
+    with_paths(turn, request, moved)
 }
 
 /// Why a todo is over without a change, where a person decided that.
@@ -184,23 +192,35 @@ fn how_it_ended(request: &Request) -> Option<String> {
 }
 
 /// How far a todo is, with what its request has changed so far, held beside what its item declares.
-fn with_paths(turn: &Turn<'_>, todo: &Todo, request: &Request, work: TodoWork) -> TodoWork {
+fn with_paths(turn: &Turn<'_>, request: &Request, progress: TodoProgress) -> TodoProgress {
     let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     let artifacts: Vec<String> = paths.map(|changed| changed.path.clone()).collect();
-    let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
+    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
     let item = item.filter(|_| request.work.candidate.is_some());
     let (undeclared_paths, untouched_paths) =
         item.map(|item| guards::beside_declared(item, &artifacts)).unwrap_or_default();
-    TodoWork { undeclared_paths, untouched_paths, artifacts, ..work }
+    TodoProgress { undeclared_paths, untouched_paths, artifacts, ..progress }
 }
 
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) {
     let Some(mut item) = queue::item_of(turn, todo, sprint) else { return };
+    let mine = ItemTodo { sprint_id: sprint.clone(), progress: todo.progress.clone() };
+    let is_another = |it: &ItemTodo| {
+        it.progress.todo_id != mine.progress.todo_id && !it.progress.status.is_terminal()
+    };
+    if item.todo.as_ref().is_some_and(is_another) {
+        return;
+    }
+    item.todo = Some(mine);
     backlog::set_by_todo(&mut item, Some(request), turn.now);
     // What an earlier request of it came to is over.
     item.origin.remove("todo_id");
     if was_refused(request) {
         refuse(&mut item, request);
+    }
+    if item.status.is_active() && request.status.is_terminal() {
+        // People say what becomes of it, and in which sprint.
+        item.todo = None;
     }
     item.updated_at = turn.now;
     turn.put_item(item);
@@ -225,14 +245,22 @@ fn alone(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let sprint = request.sprint_id.clone();
+    let is_its = |todo: &&ItemTodo| todo.progress.request_id.as_ref() == Some(&request.request_id);
+    let todo = turn.item(id).and_then(|item| item.todo.as_ref()).filter(is_its).cloned();
+    let todo = todo.map(|todo| {
+        let progress = moved(turn, &todo.progress, request, status(request));
+        ItemTodo { progress, ..todo }
+    });
     turn.edit_item(id, |item| {
         item.clear_blockers();
         item.selected_in_sprint_id = None;
+        item.todo = None;
         match request.status {
             RequestStatus::Completed if was_refused(request) => refuse(item, request),
             RequestStatus::Committed | RequestStatus::Completed => {
                 item.completed_in_sprint_id = sprint;
                 item.status = ItemStatus::Done;
+                item.todo = todo;
             }
             RequestStatus::Cancelled => {
                 item.dropped_reason =

@@ -31,12 +31,12 @@ pub fn consistent(state: &State) -> Result<(), String> {
             return Err(format!("{id} is {} and does not hold the slot", sprint.status));
         }
         for todo in &sprint.work.todos {
-            let name = format!("{} ({})", todo.work.todo_id, todo.work.status);
-            let request = todo.work.request_id.as_ref().and_then(|id| state.requests.get(id));
+            let name = format!("{} ({})", todo.progress.todo_id, todo.progress.status);
+            let request = todo.progress.request_id.as_ref().and_then(|id| state.requests.get(id));
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
             let open = request.is_some_and(|request| !request.status.is_terminal());
-            match todo.work.status {
-                TodoStatus::Queued if todo.work.request_id.is_some() => {
+            match todo.progress.status {
+                TodoStatus::Queued if todo.progress.request_id.is_some() => {
                     return Err(format!("{name} has a request"));
                 }
                 TodoStatus::Running if !open => {
@@ -82,13 +82,13 @@ pub fn consistent(state: &State) -> Result<(), String> {
     }
     if let Some(sprint) = state.active_sprint() {
         let todos = &sprint.work.todos;
-        for todo in todos.iter().filter(|todo| !todo.work.status.is_terminal()) {
+        for todo in todos.iter().filter(|todo| !todo.progress.status.is_terminal()) {
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
             let shown = item.and_then(|item| Some((item, item.todo.as_ref()?)));
             if todo.backlog_id.is_some()
-                && shown.is_none_or(|(item, it)| Todo::of(item, &it.work, todos) != *todo)
+                && shown.is_none_or(|(item, it)| Todo::of(item, &it.progress, todos) != *todo)
             {
-                return Err(format!("{} is not what its item says", todo.work.todo_id));
+                return Err(format!("{} is not what its item says", todo.progress.todo_id));
             }
         }
     }
@@ -96,7 +96,7 @@ pub fn consistent(state: &State) -> Result<(), String> {
         let holders = state.active_sprint().map_or(0, |sprint| {
             let holds = |todo: &&Todo| {
                 todo.backlog_id.as_ref() == Some(&item.backlog_id)
-                    && matches!(todo.work.status, TodoStatus::Queued | TodoStatus::Running)
+                    && matches!(todo.progress.status, TodoStatus::Queued | TodoStatus::Running)
             };
             sprint.work.todos.iter().filter(holds).count()
         });

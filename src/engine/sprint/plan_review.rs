@@ -208,7 +208,7 @@ fn plan_again(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
 
 /// The items that the sprint is to deliver, in the order of its todos.
 fn items<'t>(turn: &'t Turn<'_>, sprint: &Sprint) -> Vec<&'t Item> {
-    let queued = sprint.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Queued);
+    let queued = sprint.work.todos.iter().filter(|todo| todo.progress.status == TodoStatus::Queued);
     let ids = queued.filter_map(|todo| todo.backlog_id.as_ref());
     ids.filter_map(|id| turn.item(id)).collect()
 }

@@ -10,7 +10,7 @@ use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus, ItemTodo};
 use crate::domain::request::RequestStatus;
-use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoStatus, TodoWork};
+use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoProgress, TodoStatus};
 use crate::engine::plan::graph;
 use crate::engine::turn::Turn;
 
@@ -243,7 +243,8 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
     if early.is_empty() {
         return Vec::new();
     }
-    let is_over = |sprint: &Sprint| sprint.work.todos.iter().all(|it| it.work.status.is_terminal());
+    let is_over =
+        |sprint: &Sprint| sprint.work.todos.iter().all(|it| it.progress.status.is_terminal());
     if turn.sprint(id).is_some_and(|it| it.phase == Phase::Initial && is_over(it)) {
         return vec![left_out];
     }
@@ -262,13 +263,14 @@ fn too_early(
     let has_todo = |id: &ItemId| {
         let is_its = |todo: &Todo| {
             todo.backlog_id.as_ref() == Some(id)
-                || todo.work.carry_over_backlog_id.as_ref() == Some(id)
+                || todo.progress.carry_over_backlog_id.as_ref() == Some(id)
         };
         todos.iter().any(is_its)
     };
     let has_begun = |id: &ItemId| {
-        let is_open =
-            |todo: &Todo| todo.work.status != TodoStatus::Queued && !todo.work.status.is_terminal();
+        let is_open = |todo: &Todo| {
+            todo.progress.status != TodoStatus::Queued && !todo.progress.status.is_terminal()
+        };
         todos.iter().any(|todo| is_open(todo) && todo.backlog_id.as_ref() == Some(id))
     };
     let mut left_out = BTreeSet::new();
@@ -295,7 +297,11 @@ pub(super) fn item_of(turn: &Turn<'_>, todo: &Todo, sprint: &SprintId) -> Option
     match turn.item(id) {
         Some(item) => Some(item.clone()),
         None if turn.settled_items().contains_key(id) => None,
-        None => Some(backlog::restored(id.clone(), todo, sprint, turn.now)),
+        None => {
+            let among = turn.sprint(sprint).map_or(&[][..], |sprint| &sprint.work.todos);
+            let kind = backlog::classify(&todo.title);
+            Some(todo.item_again(id.clone(), kind, (sprint, among), turn.now))
+        }
     }
 }
 
@@ -305,11 +311,20 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
     let knows_it = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().map(|id| turn.item(id));
-        item.is_none_or(|item| item.is_some_and(|item| item.todo.is_some()))
+        item.is_none_or(|item| {
+            item.is_some_and(|item| {
+                let has = |it: &ItemTodo| {
+                    it.progress.todo_id == todo.progress.todo_id
+                        || !it.progress.status.is_terminal()
+                };
+                item.todo.as_ref().is_some_and(has)
+            })
+        })
     };
-    let open = |todo: &Todo| !todo.work.status.is_terminal();
-    let todos: Vec<(usize, Todo)> = (sprint.work.todos.iter().cloned().enumerate())
-        .filter(|(_, todo)| open(todo) && !knows_it(todo))
+    let is_unknown = |todo: &Todo| !todo.progress.status.is_terminal() && !knows_it(todo);
+    let todos: Vec<(usize, Todo)> = (sprint.work.todos.iter().enumerate())
+        .filter(|(_, todo)| is_unknown(todo))
+        .map(|(at, todo)| (at, todo.clone()))
         .collect();
     for (at, todo) in todos {
         if todo.backlog_id.as_ref().is_some_and(|id| turn.item(id).is_some()) {
@@ -318,7 +333,7 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
         }
         let Some(mut item) = item_of(turn, &todo, id) else { continue };
         backlog::set_by_todo(&mut item, None, turn.now);
-        let payload = json!({ "todo_id": todo.work.todo_id.as_str() });
+        let payload = json!({ "todo_id": todo.progress.todo_id.as_str() });
         turn.sprint_event(id, SprintEventKind::ItemRestored, &item.title, payload);
         turn.put_item(item);
     }
@@ -361,18 +376,18 @@ pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
 /// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun.
 fn release_todo(turn: &mut Turn<'_>, item: &ItemId) {
     let waits = |todo: &Todo| {
-        todo.work.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item)
+        todo.progress.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item)
     };
     let Some(sprint) = turn.active_sprint() else { return };
     let Some(at) = sprint.work.todos.iter().position(waits) else { return };
     let (id, todo) = (sprint.sprint_id.clone(), sprint.work.todos[at].clone());
     let now = turn.now;
-    turn.edit_todo(&id, at, |work| {
-        work.status = TodoStatus::Cancelled;
-        work.ended_at = Some(now);
+    turn.edit_todo(&id, at, |progress| {
+        progress.status = TodoStatus::Cancelled;
+        progress.ended_at = Some(now);
     });
-    turn.edit_item(item, |item| item.todo = None);
-    let payload = json!({ "todo_id": todo.work.todo_id.as_str() });
+    turn.leave_todo(&todo, |_| ());
+    let payload = json!({ "todo_id": todo.progress.todo_id.as_str() });
     turn.sprint_event(&id, SprintEventKind::TodoReleased, &todo.title, payload);
 }
 
@@ -391,17 +406,32 @@ pub(in crate::engine) fn hand_over_dependents(turn: &mut Turn<'_>, old: &ItemId,
     }
 }
 
+/// Whether a todo that waits for its turn would begin before something that its item depends on: that is open, and no todo
+/// of the sprint. The next [`sync`] leaves it out.
+pub(super) fn is_ahead(turn: &Turn<'_>, sprint: &Sprint) -> bool {
+    let is_todo = |id: &ItemId| {
+        let mut todos = sprint.work.todos.iter();
+        todos.any(|todo| {
+            todo.backlog_id.as_ref() == Some(id)
+                || todo.progress.carry_over_backlog_id.as_ref() == Some(id)
+        })
+    };
+    let queued = sprint.work.todos.iter().filter(|todo| todo.progress.status == TodoStatus::Queued);
+    let items = queued.filter_map(|todo| turn.item(todo.backlog_id.as_ref()?));
+    items.flat_map(|item| &item.depends_on).any(|id| turn.item(id).is_some() && !is_todo(id))
+}
+
 /// Makes todos of the planned items. What has begun stays whatever became of its item; what has not goes with it.
 fn select(turn: &mut Turn<'_>, id: &SprintId, planned: BTreeMap<ItemId, Item>) {
-    let waits = |work: &TodoWork| work.status == TodoStatus::Queued;
+    let waits = |progress: &TodoProgress| progress.status == TodoStatus::Queued;
     let is_planned = |id: &ItemId| planned.contains_key(id);
     let stays =
-        |todo: &Todo| !waits(&todo.work) || todo.backlog_id.as_ref().is_some_and(is_planned);
+        |todo: &Todo| !waits(&todo.progress) || todo.backlog_id.as_ref().is_some_and(is_planned);
     let Some(sprint) = turn.edit_sprint(id) else { return };
     let milestone = sprint.milestone_title.clone();
     let gone: Vec<Todo> = sprint.work.todos.extract_if(.., |todo| !stays(todo)).collect();
-    for item in gone.into_iter().filter_map(|todo| todo.backlog_id) {
-        turn.edit_item(&item, |item| item.todo = None);
+    for todo in &gone {
+        turn.leave_todo(todo, |_| ());
     }
     // Records and reports list todos as they were made: by rank, as people expect them.
     let mut by_rank: Vec<Item> = planned.into_values().collect();
@@ -410,22 +440,23 @@ fn select(turn: &mut Turn<'_>, id: &SprintId, planned: BTreeMap<ItemId, Item>) {
         item.status = ItemStatus::Selected;
         item.selected_in_sprint_id = Some(id.clone());
         item.milestone_title.clone_from(&milestone);
-        let its = item.todo.take().filter(|todo| todo.sprint_id == *id);
-        let its = its.map(|todo| todo.work).filter(|work| !work.status.is_terminal());
-        let mut work = its.unwrap_or_else(|| {
+        let is_open =
+            |todo: &ItemTodo| todo.sprint_id == *id && !todo.progress.status.is_terminal();
+        let todo = item.todo.take().filter(is_open);
+        let mut progress = todo.map(|todo| todo.progress).unwrap_or_else(|| {
             let todo_id = turn.ids.todo(&turn.now.format_in(turn.zone(), "%H%M%S"));
-            TodoWork::new(todo_id, turn.now)
+            TodoProgress::new(todo_id, turn.now)
         });
-        if waits(&work) {
+        if waits(&progress) {
             // Whoever goes on with it reads what came of it before.
             let goes_on = item.carry_over_of.is_some()
                 || !item.answers.is_empty()
                 || item.origin.has("todo_id");
             let before = item.origin.text("request_id").filter(|_| goes_on);
             let before = before.and_then(|id| RequestId::parse(id).ok());
-            work.retry_of_request_id = work.retry_of_request_id.take().or(before);
+            progress.retry_of_request_id = progress.retry_of_request_id.take().or(before);
         }
-        item.todo = Some(ItemTodo { sprint_id: id.clone(), work });
+        item.todo = Some(ItemTodo { sprint_id: id.clone(), progress });
         if turn.item(&item.backlog_id) != Some(item) {
             item.updated_at = turn.now;
             turn.put_item(item.clone());

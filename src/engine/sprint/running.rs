@@ -41,10 +41,13 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 /// Begins the todos that can begin: delivered is what they depend on, a slot is free, and nothing that is under way has
 /// declared the same paths; none where the sprint is to end. Says whether any todo is under way then.
 pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
+    if turn.sprint(id).is_some_and(|sprint| queue::is_ahead(turn, sprint)) {
+        queue::sync(turn, id);
+    }
     let Some(sprint) = turn.sprint(id) else { return false };
     let records = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
-        let request = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
+        let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
         // One that is opened just now counts from the next decision on.
         let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
         TodoRecords::of(item, gate.map(|it| &**it))
@@ -55,7 +58,7 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     for at in begin {
         start(turn, id, at);
     }
-    let is_running = |todo: &Todo| todo.work.status == TodoStatus::Running;
+    let is_running = |todo: &Todo| todo.progress.status == TodoStatus::Running;
     turn.sprint(id).is_some_and(|sprint| sprint.work.todos.iter().any(is_running))
 }
 
@@ -72,7 +75,8 @@ pub fn slots(policy: &Policy, sprint: &Sprint) -> usize {
 /// Whether the planner has to look: after every todo, and once an interval.
 fn review_is_due(turn: &Turn<'_>, sprint: &Sprint) -> bool {
     let Some(last) = sprint.planning.last_review_at else { return true };
-    let ended = sprint.work.todos.iter().any(|todo| todo.work.ended_at.is_some_and(|at| at > last));
+    let ended =
+        sprint.work.todos.iter().any(|todo| todo.progress.ended_at.is_some_and(|at| at > last));
     let interval = u64::from(turn.policy.sprint.interval_minutes) * 60;
     ended || turn.now >= last.plus_seconds(interval)
 }
@@ -136,12 +140,12 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         params: Params {
             kind: Some("sprint_internal".to_owned()),
             workflow: Some(workflow),
-            retry_of_request_id: todo.work.retry_of_request_id.clone(),
+            retry_of_request_id: todo.progress.retry_of_request_id.clone(),
             ..Params::default()
         },
         sprint_id: Some(id.clone()),
         backlog_id: todo.backlog_id.clone(),
-        todo_id: Some(todo.work.todo_id.clone()),
+        todo_id: Some(todo.progress.todo_id.clone()),
         created_at: now,
         updated_at: now,
         conversation: RequestConversation {
@@ -160,14 +164,14 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     };
     turn.create(request);
     turn.record(&request_id, EventKind::Created, "runtime", &todo.title, Value::Null);
-    turn.edit_todo(id, at, |work| {
-        work.status = TodoStatus::Running;
-        work.request_id = Some(request_id.clone());
-        work.started_at = Some(now);
-        work.ended_at = None;
+    turn.edit_todo(id, at, |progress| {
+        progress.status = TodoStatus::Running;
+        progress.request_id = Some(request_id.clone());
+        progress.started_at = Some(now);
+        progress.ended_at = None;
     });
     let payload = json!({
-        "todo_id": todo.work.todo_id.as_str(),
+        "todo_id": todo.progress.todo_id.as_str(),
         "request_id": request_id.as_str(),
     });
     turn.sprint_event(id, SprintEventKind::TodoStarted, &todo.title, payload);
@@ -206,18 +210,18 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let again: Vec<(usize, Option<RequestId>)> = (sprint.work.todos.iter().enumerate())
         .filter(|(_, todo)| {
             // Where two versions do not go together, trying is over.
-            let request = todo.work.request_id.as_ref().and_then(|id| turn.request(id));
+            let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
             let blocked = request.and_then(|request| request.blocked.as_ref());
             let has_given_up = request.is_some_and(Request::has_given_up);
-            todo.work.status == TodoStatus::Uncommitted
+            todo.progress.status == TodoStatus::Uncommitted
                 && !has_given_up
-                && todo.work.commit_retries < COMMIT_RETRIES
+                && todo.progress.commit_retries < COMMIT_RETRIES
                 && blocked.is_none_or(|it| !it.code.is_about_a_conflict())
         })
-        .map(|(at, todo)| (at, todo.work.request_id.clone()))
+        .map(|(at, todo)| (at, todo.progress.request_id.clone()))
         .collect();
     for (at, request) in &again {
-        turn.edit_todo(id, *at, |work| work.commit_retries += 1);
+        turn.edit_todo(id, *at, |progress| progress.commit_retries += 1);
         let Some(request) = request else { continue };
         if turn.request(request).is_some() {
             turn.record(

@@ -117,7 +117,7 @@ pub(super) fn waiting(turn: &mut Turn<'_>, id: &SprintId) {
         .work
         .todos
         .iter()
-        .filter(|todo| todo.work.status == TodoStatus::Queued)
+        .filter(|todo| todo.progress.status == TodoStatus::Queued)
         .map(|todo| (todo, todos::waiting_on(todo, &sprint.work.todos)))
         .filter(|(_, on)| !on.is_empty())
         .map(|(todo, on)| {
@@ -203,7 +203,7 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
 pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(sprint) = turn.sprint(id) else { return };
     let todo = &sprint.work.todos[at];
-    let Some(request) = todo.work.request_id.clone() else { return };
+    let Some(request) = todo.progress.request_id.clone() else { return };
     let values = json!({
         "sprint_id": id.as_str(),
         "number": begun(sprint),
@@ -228,7 +228,7 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
 }
 
 fn begun(sprint: &crate::domain::sprint::Sprint) -> usize {
-    sprint.work.todos.iter().filter(|todo| todo.work.started_at.is_some()).count()
+    sprint.work.todos.iter().filter(|todo| todo.progress.started_at.is_some()).count()
 }
 
 /// A todo stands somewhere else.
@@ -242,11 +242,11 @@ pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         "number": begun(sprint),
         "total": sprint.work.todos.len(),
         "title": todo.title,
-        "status": todo.work.status,
-        "summary": say::whole(&todo.work.summary),
-        "commit": say::short(&todo.work.commit_sha),
-        "through": say::short(&todo.work.proven_through),
-        "request_id": todo.work.request_id.as_ref().map_or("", |id| id.as_str()),
+        "status": todo.progress.status,
+        "summary": say::whole(&todo.progress.summary),
+        "commit": say::short(&todo.progress.commit_sha),
+        "through": say::short(&todo.progress.proven_through),
+        "request_id": todo.progress.request_id.as_ref().map_or("", |id| id.as_str()),
         "done": of(TodoStatus::Committed) + of(TodoStatus::Completed),
         "left": of(TodoStatus::Queued) + of(TodoStatus::Running),
     });
@@ -278,15 +278,15 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
     let counts = sprint.todo_counts();
     let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
     let with = |status: TodoStatus| {
-        sprint.work.todos.iter().filter(move |todo| todo.work.status == status).map(|todo| {
-            json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.work.summary, 200) })
+        sprint.work.todos.iter().filter(move |todo| todo.progress.status == status).map(|todo| {
+            json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.progress.summary, 200) })
         })
     };
     let blocked: Vec<Value> =
         with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted)).collect();
     let is_put_back = |todo: &&Todo| {
-        matches!(todo.work.status, TodoStatus::Failed | TodoStatus::Cancelled)
-            && !todo.work.is_dropped
+        matches!(todo.progress.status, TodoStatus::Failed | TodoStatus::Cancelled)
+            && !todo.progress.is_dropped
     };
     let put_back = sprint.work.todos.iter().filter(is_put_back);
     let put_back: Vec<Value> =

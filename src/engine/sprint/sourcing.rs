@@ -245,8 +245,7 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     }
     let lifecycle = Lifecycle::of(Subject::Sourcing);
     let Some(step) = lifecycle.step(lifecycle.begin_blocked) else { return false };
-    let told = |item: &Item| json!(Item { todo: None, ..item.clone() });
-    let blocked_items = blocked.iter().map(|item| told(item)).collect();
+    let blocked_items = blocked.iter().map(|item| json!(item.without_todo())).collect();
     let scope = format!("{} blocked item(s)", blocked.len());
     let duty = DutyDetails::BlockedReview { blocked_items };
     let request = duties::ask(turn, DutyRequest { duty, step, sprint: None, scope });

@@ -17,12 +17,12 @@ pub fn order(todos: &[Todo]) -> Vec<usize> {
     order.sort_by_cached_key(|index| {
         todos.get(*index).map(|todo| {
             (
-                !todo.work.is_checkpoint(),
-                todo.work.status != TodoStatus::Running,
+                !todo.progress.is_checkpoint(),
+                todo.progress.status != TodoStatus::Running,
                 std::cmp::Reverse(chains.get(*index).copied().unwrap_or(0)),
                 rank_or_last(todo.priority_rank),
-                todo.work.created_at.or(todo.work.started_at),
-                todo.work.todo_id.clone(),
+                todo.progress.created_at.or(todo.progress.started_at),
+                todo.progress.todo_id.clone(),
             )
         })
     });
@@ -39,20 +39,26 @@ fn chains(todos: &[Todo]) -> Vec<u64> {
 #[must_use]
 pub fn longest_chain(todos: &[Todo]) -> Vec<&Todo> {
     let expected = expected(todos);
-    let left = |at: usize| if todos[at].work.status.is_success() { 0 } else { expected[at] };
+    let left = |at: usize| if todos[at].progress.status.is_success() { 0 } else { expected[at] };
     let chain = graph(todos).map(|graph| graph.critical_path(left)).unwrap_or_default();
-    chain.into_iter().map(|at| &todos[at]).filter(|todo| !todo.work.status.is_success()).collect()
+    chain
+        .into_iter()
+        .map(|at| &todos[at])
+        .filter(|todo| !todo.progress.status.is_success())
+        .collect()
 }
 
 fn graph(todos: &[Todo]) -> Option<Graph> {
-    let edges: Vec<(&TodoId, Vec<&TodoId>)> =
-        todos.iter().map(|todo| (&todo.work.todo_id, todo.depends_on.iter().collect())).collect();
+    let edges: Vec<(&TodoId, Vec<&TodoId>)> = todos
+        .iter()
+        .map(|todo| (&todo.progress.todo_id, todo.depends_on.iter().collect()))
+        .collect();
     Graph::of(&edges)
 }
 
 /// The work of a todo so far, in milliseconds.
 fn work(todo: &Todo) -> u64 {
-    todo.work.spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs()
+    todo.progress.spans.iter().map(WorkSpan::millis).sum::<i64>().unsigned_abs()
 }
 
 /// The work that each todo is expected to take. What an item says of itself is measured by what such work took in this
@@ -63,7 +69,7 @@ fn expected(todos: &[Todo]) -> Vec<u64> {
         (!all.is_empty()).then(|| (all.iter().sum::<u64>() / all.len() as u64).max(1))
     };
     let effort = |todo: &Todo| u64::from(todo.effort);
-    let took = |todo: &Todo| if todo.work.status.is_success() { work(todo) } else { 0 };
+    let took = |todo: &Todo| if todo.progress.status.is_success() { work(todo) } else { 0 };
     let usual_effort = average(&effort).unwrap_or(1);
     let usual_work = average(&took);
     let both = todos.iter().filter(|todo| todo.effort > 0 && took(todo) > 0);
@@ -95,17 +101,17 @@ pub struct Course {
 /// How long these took, as far as they have begun.
 #[must_use]
 pub fn course(todos: &[Todo]) -> Course {
-    let begun = todos.iter().filter_map(|todo| todo.work.started_at).min();
+    let begun = todos.iter().filter_map(|todo| todo.progress.started_at).min();
     let ended = todos
         .iter()
-        .filter_map(|todo| todo.work.ended_at.filter(|_| todo.work.started_at.is_some()));
+        .filter_map(|todo| todo.progress.ended_at.filter(|_| todo.progress.started_at.is_some()));
     let makespan = begun.zip(ended.max()).map_or(0, |(begun, ended)| ended.seconds_since(begun));
     let work = |at: usize| work(&todos[at]);
     let chain = graph(todos).map(|graph| graph.critical_path(work)).unwrap_or_default();
     Course {
         makespan_seconds: makespan,
         chain_seconds: chain.iter().map(|at| work(*at)).sum::<u64>().div_ceil(1_000),
-        chain: chain.into_iter().map(|at| todos[at].work.todo_id.clone()).collect(),
+        chain: chain.into_iter().map(|at| todos[at].progress.todo_id.clone()).collect(),
     }
 }
 
@@ -118,11 +124,11 @@ pub(super) const fn rank_or_last(rank: u32) -> u32 {
 /// nobody back; a todo that a restart put first waits for nothing.
 #[must_use]
 pub fn waiting_on(todo: &Todo, all: &[Todo]) -> Vec<TodoId> {
-    if todo.work.is_checkpoint() {
+    if todo.progress.is_checkpoint() {
         return Vec::new();
     }
     let delivered = |id: &TodoId| {
-        all.iter().any(|other| other.work.todo_id == *id && other.work.status.is_success())
+        all.iter().any(|other| other.progress.todo_id == *id && other.progress.status.is_success())
     };
     todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect()
 }
@@ -168,15 +174,15 @@ pub fn waits(
 ) -> Vec<(usize, TodoWait)> {
     let running: Vec<(&TodoId, TodoRecords)> = todos
         .iter()
-        .filter(|todo| todo.work.status == TodoStatus::Running)
-        .map(|todo| (&todo.work.todo_id, records(todo)))
+        .filter(|todo| todo.progress.status == TodoStatus::Running)
+        .map(|todo| (&todo.progress.todo_id, records(todo)))
         .collect();
     let mut used = running.iter().filter(|(_, records)| !records.asks).count();
     let mut taken: Vec<(&TodoId, Vec<String>)> =
         running.into_iter().map(|(id, records)| (id, records.paths)).collect();
     let mut waits = Vec::new();
     for (at, todo) in order(todos).into_iter().filter_map(|at| Some((at, todos.get(at)?))) {
-        if todo.work.status != TodoStatus::Queued {
+        if todo.progress.status != TodoStatus::Queued {
             continue;
         }
         let dependencies = waiting_on(todo, todos);
@@ -189,7 +195,7 @@ pub fn waits(
             TodoWait::Slot
         } else {
             used += 1;
-            taken.push((&todo.work.todo_id, mine));
+            taken.push((&todo.progress.todo_id, mine));
             TodoWait::Nothing
         };
         waits.push((at, wait));
@@ -206,7 +212,7 @@ mod tests {
 
     fn todo(id: &str, status: TodoStatus, rank: u32) -> Todo {
         let mut todo = Todo::new(TodoId::parse(id).unwrap(), id, Timestamp::from_millis(0));
-        (todo.work.status, todo.priority_rank) = (status, rank);
+        (todo.progress.status, todo.priority_rank) = (status, rank);
         todo
     }
 
@@ -223,7 +229,7 @@ mod tests {
             todo("d", TodoStatus::Queued, 0),
             todo("e", TodoStatus::Blocked, 9),
         ];
-        RESTART_CHECKPOINT.clone_into(&mut todos[4].work.dependency_gate_bypass);
+        RESTART_CHECKPOINT.clone_into(&mut todos[4].progress.dependency_gate_bypass);
         let ordered: Vec<&str> =
             order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
         assert_eq!(ordered, ["e", "b", "c", "a", "d"], "S05");
@@ -236,7 +242,7 @@ mod tests {
             .zip(1..)
             .map(|(id, rank)| todo(id, TodoStatus::Queued, rank))
             .collect();
-        todos[2].depends_on = vec![todos[1].work.todo_id.clone()];
+        todos[2].depends_on = vec![todos[1].progress.todo_id.clone()];
         let ordered: Vec<&str> =
             order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
         assert_eq!(ordered, ["b", "a", "c"], "two todos wait in the chain of b");
@@ -249,7 +255,7 @@ mod tests {
         };
         let mut todos: Vec<Todo> =
             ["a", "b", "c", "d"].iter().map(|id| todo(id, TodoStatus::Queued, 0)).collect();
-        todos[3].depends_on = vec![todos[2].work.todo_id.clone()];
+        todos[3].depends_on = vec![todos[2].progress.todo_id.clone()];
         (todos[1].effort, todos[2].effort) = (6, 1);
         let chain = |todos: &[Todo]| -> Vec<String> {
             longest_chain(todos).iter().map(|todo| todo.title.clone()).collect()
@@ -266,9 +272,9 @@ mod tests {
             )]
         };
         let mut done = todo("e", TodoStatus::Committed, 0);
-        (done.effort, done.work.spans) = (1, spans(10));
+        (done.effort, done.progress.spans) = (1, spans(10));
         let mut other = todo("f", TodoStatus::Committed, 0);
-        other.work.spans = spans(100);
+        other.progress.spans = spans(100);
         todos.extend([done, other]);
         assert_eq!(named(&todos)[..3], ["c", "b", "a"]);
         assert_eq!(chain(&todos), ["c", "d"]);
@@ -281,14 +287,15 @@ mod tests {
             todo("two", TodoStatus::Queued, 2),
             todo("three", TodoStatus::Queued, 3),
         ];
-        todos[2].depends_on = vec![todos[1].work.todo_id.clone(), TodoId::parse("gone").unwrap()];
+        todos[2].depends_on =
+            vec![todos[1].progress.todo_id.clone(), TodoId::parse("gone").unwrap()];
         assert!(waiting_on(&todos[1], &todos).is_empty(), "13.A #6");
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
-        todos[1].work.status = TodoStatus::Committed;
+        todos[1].progress.status = TodoStatus::Committed;
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["gone"]);
-        todos[1].work.status = TodoStatus::Cancelled;
+        todos[1].progress.status = TodoStatus::Cancelled;
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
-        RESTART_CHECKPOINT.clone_into(&mut todos[2].work.dependency_gate_bypass);
+        RESTART_CHECKPOINT.clone_into(&mut todos[2].progress.dependency_gate_bypass);
         assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
     }
 
@@ -296,13 +303,13 @@ mod tests {
     fn a_todo_says_what_it_waits_for() {
         let mut todos: Vec<Todo> =
             ["a", "b", "c", "d"].iter().map(|id| todo(id, TodoStatus::Queued, 0)).collect();
-        todos[3].depends_on = vec![todos[0].work.todo_id.clone()];
+        todos[3].depends_on = vec![todos[0].progress.todo_id.clone()];
         let paths = |todo: &Todo| match todo.title.as_str() {
             "a" | "b" => vec!["src/**".to_owned()],
             _ => Vec::new(),
         };
         let paths = |todo: &Todo| TodoRecords { paths: paths(todo), asks: false };
-        let id = |at: usize| todos[at].work.todo_id.clone();
+        let id = |at: usize| todos[at].progress.todo_id.clone();
         let expected = |slots| {
             let third = if slots > 1 { TodoWait::Nothing } else { TodoWait::Slot };
             vec![
@@ -317,10 +324,10 @@ mod tests {
         let none = waits(&todos, 0, paths);
         assert!(none.iter().all(|(_, wait)| *wait != TodoWait::Nothing), "{none:?}");
         // Who waits for a person takes no slot, and the paths all the same.
-        todos[0].work.status = TodoStatus::Running;
+        todos[0].progress.status = TodoStatus::Running;
         let asking = |todo: &Todo| TodoRecords { asks: todo.title == "a", ..paths(todo) };
         let left: Vec<TodoWait> = waits(&todos, 1, asking).into_iter().map(|it| it.1).collect();
-        let a = todos[0].work.todo_id.clone();
+        let a = todos[0].progress.todo_id.clone();
         let expected =
             [TodoWait::Paths(a.clone()), TodoWait::Nothing, TodoWait::Dependencies(vec![a])];
         assert_eq!(left, expected);

@@ -113,7 +113,7 @@ fn no_sprint_takes_up_by_itself_what_the_team_could_not_do_and_words_do() {
     assert_eq!(ended.status, SprintStatus::Completed);
     let stands = |title: &str| {
         let todo = ended.work.todos.iter().find(|todo| todo.title == title).expect("a todo");
-        (todo.work.status, todo.work.started_at.is_some())
+        (todo.progress.status, todo.progress.started_at.is_some())
     };
     assert_eq!(stands("first"), (TodoStatus::Blocked, true));
     assert_eq!(stands("second"), (TodoStatus::Committed, true));
@@ -130,11 +130,16 @@ fn no_sprint_takes_up_by_itself_what_the_team_could_not_do_and_words_do() {
     play(&mut world, |_, _| None);
     let next = sprint(&world);
     let again = next.work.todos.iter().find(|todo| todo.title == "first").expect("a todo");
-    assert_eq!(again.work.status, TodoStatus::Committed);
-    assert_eq!(again.work.retry_of_request_id, Some(id), "whoever goes on reads what came of it");
+    assert_eq!(again.progress.status, TodoStatus::Committed);
+    assert_eq!(
+        again.progress.retry_of_request_id,
+        Some(id),
+        "whoever goes on reads what came of it"
+    );
     let third = next.work.todos.iter().find(|todo| todo.title == "third").expect("a todo");
     assert!(
-        third.work.status == TodoStatus::Committed && third.work.started_at >= again.work.ended_at
+        third.progress.status == TodoStatus::Committed
+            && third.progress.started_at >= again.progress.ended_at
     );
 }
 
@@ -159,9 +164,13 @@ fn what_is_split_is_done_in_pieces_and_what_waited_for_it_waits_for_all_of_them(
     assert_eq!(all, expected.map(|(title, status)| (title.to_owned(), status)));
     let todos = sprint(&world).work.todos;
     let begun = |title: &str| todos.iter().find(|it| it.title == title).expect("a todo");
-    assert!(begun("the other half").work.started_at >= begun("one half").work.ended_at);
-    assert!(begun("third").work.started_at >= begun("the other half").work.ended_at);
-    assert!(begun("first").work.summary.starts_with("split into backlog-"), "{:?}", begun("first"));
+    assert!(begun("the other half").progress.started_at >= begun("one half").progress.ended_at);
+    assert!(begun("third").progress.started_at >= begun("the other half").progress.ended_at);
+    assert!(
+        begun("first").progress.summary.starts_with("split into backlog-"),
+        "{:?}",
+        begun("first")
+    );
     assert!(world.state.backlog.is_empty());
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
 }
@@ -188,8 +197,8 @@ fn what_a_person_skips_is_over_for_a_reason_and_what_depends_on_it_is_asked_abou
         if !after_the_sprint {
             let todos = sprint(&world).work.todos;
             let first = todos.iter().find(|it| it.title == "first").expect("a todo");
-            assert_eq!(first.work.status, TodoStatus::Cancelled);
-            assert_eq!(first.work.summary, "skipped by operator: not worth it");
+            assert_eq!(first.progress.status, TodoStatus::Cancelled);
+            assert_eq!(first.progress.summary, "skipped by operator: not worth it");
         }
     }
 }
@@ -203,11 +212,11 @@ fn a_sprint_that_rests_begins_nothing_more_and_goes_on_with_what_failed() {
     let rests = sprint(&world);
     assert_eq!(rests.status, SprintStatus::Running, "it is not over");
     let third = rests.work.todos.iter().find(|it| it.title == "third").expect("a todo");
-    let subject = SubjectId::parse(third.work.todo_id.as_str()).expect("an id");
+    let subject = SubjectId::parse(third.progress.todo_id.as_str()).expect("an id");
     let now = Timestamp::from_millis(world.clock);
     let said = why::about(&world.state, &world.policy, &subject, now);
     assert_eq!(said.expect("it is known").key, "why.todo_paused");
-    assert!(third.work.request_id.is_none());
+    assert!(third.progress.request_id.is_none());
     assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
     let first = of(&world, "first").expect("it is begun again");
     assert_eq!(first.params.retry_of_request_id, Some(id));

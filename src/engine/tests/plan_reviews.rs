@@ -252,7 +252,7 @@ fn the_plan_of_a_sprint_is_read_before_its_todos_begin_and_goes_back_while_it_ge
     world.finish_well();
     let ended = the_sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed));
     assert!(ended.planning.review.findings.is_empty());
 }
 
@@ -402,7 +402,7 @@ fn a_sprint_whose_plan_was_turned_down_goes_on_with_todos_that_are_chosen_anew()
     world.finish_well();
     let ended = the_sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    let done = ended.work.todos.iter().filter(|it| it.work.status == TodoStatus::Committed);
+    let done = ended.work.todos.iter().filter(|it| it.progress.status == TodoStatus::Committed);
     assert_eq!((done.count(), world.landed()), (3, 3));
 }
 

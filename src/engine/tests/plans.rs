@@ -134,7 +134,8 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     world.command(Command::SprintStart {
         kickoff: Box::new(Kickoff { milestone: "Letters".to_owned(), ..Kickoff::default() }),
     });
-    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
+    {
         let next: Next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }

@@ -12,13 +12,15 @@ use crate::domain::effect::{
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
-use crate::domain::item::{Item, ItemStatus};
+use crate::domain::item::{Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::domain::request::{Request, RequestRoute, RequestStatus, RequestWork};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
-use crate::domain::sprint::{CloseoutStatus, Sprint, SprintStatus, TodoStatus, Trigger, WrapUp};
+use crate::domain::sprint::{
+    CloseoutStatus, Sprint, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
+};
 use crate::engine::lifecycle::steps;
 
 #[test]
@@ -27,8 +29,11 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
     world.command(kickoff());
     let mut stopped = false;
     while let Some(next) = world.todo().first().cloned() {
-        let running =
-            sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running);
+        let running = sprint(&world)
+            .work
+            .todos
+            .iter()
+            .any(|todo| todo.progress.status == TodoStatus::Running);
         if running && !stopped {
             stopped = true;
             world.command(Command::SprintStop { now: false });
@@ -37,8 +42,12 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
     }
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed, "{}", ended.closing.message);
-    let committed =
-        ended.work.todos.iter().filter(|todo| todo.work.status == TodoStatus::Committed).count();
+    let committed = ended
+        .work
+        .todos
+        .iter()
+        .filter(|todo| todo.progress.status == TodoStatus::Committed)
+        .count();
     assert_eq!(committed, 1);
     let waiting =
         world.state.backlog.values().filter(|it| it.status == ItemStatus::Pending).count();
@@ -52,16 +61,29 @@ fn items_that_are_gone_come_back_from_the_todos_that_need_them() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
     let at_work = |world: &World| {
-        sprint(world).work.todos.iter().any(|it| it.work.status == TodoStatus::Running)
+        sprint(world).work.todos.iter().any(|it| it.progress.status == TodoStatus::Running)
     };
     while !at_work(&world) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
+    // One that waits depends on the one that is at work.
+    let now = sprint(&world);
+    let with = |status: TodoStatus| move |it: &&Todo| it.progress.status == status;
+    let running = now.work.todos.iter().find(with(TodoStatus::Running)).expect("one is at work");
+    let waits = now.work.todos.iter().find(with(TodoStatus::Queued)).expect("one waits");
+    let on = [running.backlog_id.clone().expect("an item")];
+    let payload = json!({ "backlog_id": waits.backlog_id, "depends_on": on, "origin": { "requirement_refs": ["R-1"] } });
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    let shown = sprint(&world).work.todos;
+    let its = |it: &&Todo| it.progress.todo_id == waits.progress.todo_id;
+    let depends_on = shown.iter().find(its).map(|it| &it.depends_on);
+    assert_eq!(depends_on, Some(&vec![running.progress.todo_id.clone()]));
     // Somebody removed their records while the team was down.
     let before = std::mem::take(&mut world.state.backlog);
     world.submit(Event::Started { announce: false, serves: Role::ALL.into() });
     assert_eq!(world.state.backlog.len(), 3);
+    assert_eq!(sprint(&world).work.todos, shown);
     for (id, item) in &world.state.backlog {
         assert_eq!((&item.title, item.status), (&before[id].title, ItemStatus::Selected));
         assert_eq!(item.selected_in_sprint_id, Some(sprint(&world).sprint_id));
@@ -95,7 +117,8 @@ fn what_a_stop_released_waits_for_the_next_slot() {
     let mut world = World::new(policy());
     add(&mut world, "alpha");
     add(&mut world, "beta");
-    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
+    {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -110,7 +133,8 @@ fn what_a_stop_released_waits_for_the_next_slot() {
 fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_sprint() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
+    {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -147,7 +171,7 @@ fn landing() -> (World, crate::domain::ids::EffectId) {
 
 /// The first todo and its item, as the item was last written.
 fn first(world: &World) -> (crate::domain::sprint::Todo, ItemStatus) {
-    let todo = sprint(world).work.todos.iter().find(|it| it.work.started_at.is_some()).cloned();
+    let todo = sprint(world).work.todos.iter().find(|it| it.progress.started_at.is_some()).cloned();
     let todo = todo.expect("a todo that began");
     let item = world.item(todo.backlog_id.as_ref().expect("an item"));
     (todo, item.status)
@@ -157,10 +181,10 @@ fn first(world: &World) -> (crate::domain::sprint::Todo, ItemStatus) {
 fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     // It gets there: the todo is delivered, and its item done.
     let (mut world, merge) = landing();
-    let request = first(&world).0.work.request_id.expect("a request");
+    let request = first(&world).0.progress.request_id.expect("a request");
     world.command(Command::SprintStop { now: true });
     assert_eq!(world.request(&request).status, RequestStatus::Delegated, "it may land yet");
-    let waiting = |todo: &&crate::domain::sprint::Todo| todo.work.status == TodoStatus::Queued;
+    let waiting = |todo: &&crate::domain::sprint::Todo| todo.progress.status == TodoStatus::Queued;
     assert_eq!(
         sprint(&world).work.todos.iter().filter(waiting).count(),
         0,
@@ -172,14 +196,14 @@ fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     world.submit(Event::Tick);
     finish(&mut world);
     let (todo, item) = first(&world);
-    assert_eq!((todo.work.status, item), (TodoStatus::Committed, ItemStatus::Done));
+    assert_eq!((todo.progress.status, item), (TodoStatus::Committed, ItemStatus::Done));
     assert_eq!(world.request(&request).status, RequestStatus::Committed);
     assert!(!world.said.contains(&"final.released".to_owned()), "{:?}", world.said);
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
 
     // It does not, because a person was faster: the todo is released, and its item waits again.
     let (mut world, merge) = landing();
-    let request = first(&world).0.work.request_id.expect("a request");
+    let request = first(&world).0.progress.request_id.expect("a request");
     world.command(Command::SprintStop { now: true });
     world.person_commits();
     let moved = world.by_git(&merge, "").expect("an outcome");
@@ -187,7 +211,7 @@ fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     world.end_effect(&merge, moved);
     finish(&mut world);
     let (todo, item) = first(&world);
-    assert_eq!((todo.work.status, item), (TodoStatus::Cancelled, ItemStatus::Pending));
+    assert_eq!((todo.progress.status, item), (TodoStatus::Cancelled, ItemStatus::Pending));
     assert_eq!(world.request(&request).status, RequestStatus::Cancelled);
     assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
 }
@@ -203,7 +227,7 @@ fn finish(world: &mut World) {
 fn who_withdraws_while_a_commit_lands_is_told_so_and_it_ends_by_what_git_says() {
     for lands in [true, false] {
         let (mut world, merge) = landing();
-        let request_id = first(&world).0.work.request_id.expect("a request");
+        let request_id = first(&world).0.progress.request_id.expect("a request");
         let cancel = Command::Cancel { request_id: request_id.clone() };
         assert_eq!(key(&world.command(cancel)), "cancel.landing");
         let outcome = match lands {
@@ -212,17 +236,18 @@ fn who_withdraws_while_a_commit_lands_is_told_so_and_it_ends_by_what_git_says() 
         };
         world.end_effect(&merge, outcome);
         // Another todo has begun by now.
-        let mine =
-            |it: &&crate::domain::sprint::Todo| it.work.request_id.as_ref() == Some(&request_id);
+        let mine = |it: &&crate::domain::sprint::Todo| {
+            it.progress.request_id.as_ref() == Some(&request_id)
+        };
         let todo = sprint(&world).work.todos.iter().find(mine).cloned().expect("the todo");
         let item = world.item(todo.backlog_id.as_ref().expect("an item")).status;
         let status = world.request(&request_id).status;
         if lands {
             assert_eq!((status, item), (RequestStatus::Committed, ItemStatus::Done));
-            assert_eq!(todo.work.status, TodoStatus::Committed);
+            assert_eq!(todo.progress.status, TodoStatus::Committed);
         } else {
             assert_eq!((status, item), (RequestStatus::Cancelled, ItemStatus::Dropped));
-            assert_eq!(todo.work.status, TodoStatus::Cancelled);
+            assert_eq!(todo.progress.status, TodoStatus::Cancelled);
         }
         let finals = world.said.iter().filter(|key| key.starts_with("final.")).count();
         assert_eq!(finals, 1, "{:?}", world.said);
@@ -235,7 +260,8 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.command(kickoff());
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
     assert_eq!(cutoff.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
-    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
+    {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -243,7 +269,7 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.submit(Event::Tick);
     world.finish_well();
     let ended = sprint(&world);
-    let begun = ended.work.todos.iter().filter(|todo| todo.work.started_at.is_some()).count();
+    let begun = ended.work.todos.iter().filter(|todo| todo.progress.started_at.is_some()).count();
     assert_eq!(begun, 1, "no todo begins after the cutoff");
     assert_eq!(ended.status, SprintStatus::Completed);
 }
@@ -359,25 +385,29 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
         {
             refused += 1;
             world.effect(id, EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] });
-            let uncommitted =
-                |todo: &&crate::domain::sprint::Todo| todo.work.status == TodoStatus::Uncommitted;
+            let uncommitted = |todo: &&crate::domain::sprint::Todo| {
+                todo.progress.status == TodoStatus::Uncommitted
+            };
             let todo = sprint(&world).work.todos.iter().find(uncommitted).cloned().expect("a todo");
             let item = &world.state.backlog[todo.backlog_id.as_ref().expect("an item")];
             assert_eq!(item.status, ItemStatus::Blocked);
             assert_eq!(item.blocked_by_role, "version_controller");
-            runs =
-                world.state.requests[todo.work.request_id.as_ref().expect("one")].work.spent.turns;
+            runs = world.state.requests[todo.progress.request_id.as_ref().expect("one")]
+                .work
+                .spent
+                .turns;
             continue;
         }
         world.do_well(&next);
     }
     let ended = sprint(&world);
     assert!(
-        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed),
         "{ended:#?}"
     );
-    let id = ended.work.todos.iter().find(|todo| todo.work.commit_retries == 1).expect("the one");
-    assert_eq!(world.request(id.work.request_id.as_ref().expect("one")).work.spent.turns, runs);
+    let id =
+        ended.work.todos.iter().find(|todo| todo.progress.commit_retries == 1).expect("the one");
+    assert_eq!(world.request(id.progress.request_id.as_ref().expect("one")).work.spent.turns, runs);
 }
 
 #[test]
@@ -407,7 +437,7 @@ fn a_sprint_that_is_to_end_waits_for_a_landing_that_waits_for_git() {
     assert!(waited);
     let ended = sprint(&world);
     let committed =
-        ended.work.todos.iter().filter(|it| it.work.status == TodoStatus::Committed).count();
+        ended.work.todos.iter().filter(|it| it.progress.status == TodoStatus::Committed).count();
     assert_eq!((ended.status, committed), (SprintStatus::Completed, 1));
 }
 
@@ -450,8 +480,8 @@ fn a_todo_whose_conflict_nobody_solved_outlives_its_sprint_and_lands_when_a_pers
     let id = conflicted.expect("a landing");
     let ended = sprint(&world);
     assert!(ended.status.is_terminal());
-    let todo = ended.work.todos.iter().find(|it| it.work.request_id.as_ref() == Some(&id));
-    assert_eq!(todo.expect("its todo").work.status, TodoStatus::Uncommitted);
+    let todo = ended.work.todos.iter().find(|it| it.progress.request_id.as_ref() == Some(&id));
+    assert_eq!(todo.expect("its todo").progress.status, TodoStatus::Uncommitted);
     assert_eq!(world.request(&id).status, RequestStatus::Blocked, "its room takes the answer");
     let item = world.request(&id).backlog_id.clone().expect("an item");
     assert_eq!(world.state.backlog[&item].status, ItemStatus::Blocked);
@@ -482,7 +512,7 @@ fn a_todo_whose_planner_calls_it_done_is_built_and_proven_all_the_same() {
     assert_eq!(called_done, 3);
     let ended = sprint(&world);
     assert!(
-        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed),
         "{ended:#?}"
     );
 }
@@ -503,22 +533,22 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
         }
         world.do_well(&next);
         let blocked =
-            sprint(&world).work.todos.iter().position(|t| t.work.status == TodoStatus::Blocked);
+            sprint(&world).work.todos.iter().position(|t| t.progress.status == TodoStatus::Blocked);
         if let Some(at) = blocked
             && !restarted
         {
             restarted = true;
-            let old = sprint(&world).work.todos[at].work.request_id.clone().expect("a request");
+            let old = sprint(&world).work.todos[at].progress.request_id.clone().expect("a request");
             assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
             let todo = sprint(&world).work.todos[at].clone();
-            assert_eq!(todo.work.retry_of_request_id, Some(old.clone()));
+            assert_eq!(todo.progress.retry_of_request_id, Some(old.clone()));
             assert_eq!(world.request(&old).status, RequestStatus::Cancelled);
         }
     }
     assert!(restarted);
     let ended = sprint(&world);
     assert!(
-        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed),
         "{ended:#?}"
     );
     assert_eq!(ended.work.todos.len(), 3);
@@ -528,7 +558,8 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
 fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).work.todos.iter().any(|todo| todo.work.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
+    {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -545,7 +576,7 @@ fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
     assert!(
-        ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed),
         "{ended:#?}"
     );
 }
@@ -618,7 +649,7 @@ fn a_record_of_before_sprints_had_a_lifecycle_goes_on_where_it_stands() {
     assert_eq!((steps.len(), &steps), (5, &again));
     assert_eq!(older.work.todos.len(), now.work.todos.len());
     assert!(
-        older.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed),
+        older.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed),
         "{older:#?}"
     );
     let events = |sprint: &Sprint| -> Vec<_> {

@@ -43,7 +43,7 @@ impl Seen {
         for change in &world.log {
             if let Change::Save(AnyRecord::Sprint(sprint)) = change {
                 self.sprints.insert(sprint.status);
-                self.todos.extend(sprint.work.todos.iter().map(|todo| todo.work.status));
+                self.todos.extend(sprint.work.todos.iter().map(|todo| todo.progress.status));
                 self.closeouts.extend(sprint.closing.status);
                 self.wrap_ups.extend(sprint.closing.wrap_up);
             } else if let Change::Save(AnyRecord::Backlog(item)) = change {

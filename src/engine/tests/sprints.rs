@@ -1,5 +1,6 @@
 //! Whole sprints, as people see them; rows of `spec/teams.md` 14.7 that take more than one decision.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{
-    CloseoutStatus, Duty, Kickoff, PlanningStep, Sprint, SprintStatus, TodoStatus, Trigger,
+    CloseoutStatus, Duty, Kickoff, PlanningStep, Sprint, SprintStatus, Todo, TodoStatus, Trigger,
 };
 use crate::domain::time::Timestamp;
 use crate::engine::sprint::backlog::relevant;
@@ -124,7 +125,7 @@ pub(super) fn sprint(world: &World) -> Sprint {
 }
 
 pub(super) fn statuses(world: &World) -> Vec<(String, TodoStatus)> {
-    sprint(world).work.todos.iter().map(|todo| (todo.title.clone(), todo.work.status)).collect()
+    sprint(world).work.todos.iter().map(|todo| (todo.title.clone(), todo.progress.status)).collect()
 }
 
 pub(super) fn add(world: &mut World, title: &str) {
@@ -184,7 +185,7 @@ fn s11_s23_a_sprint_by_hand_from_kickoff_to_history() {
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
     assert_eq!(ended.closing.status, Some(CloseoutStatus::Verified));
-    assert!(ended.work.todos.iter().all(|todo| todo.work.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Committed));
     assert_eq!(ended.work.todos.len(), 3);
     assert!(world.state.backlog.is_empty(), "every item is done");
     assert_eq!(world.state.scheduler.active_sprint_id, None);
@@ -339,7 +340,7 @@ fn brought_back(way: &str) {
     assert_eq!((item.status, item.title.as_str()), (ItemStatus::Blocked, "second"));
     assert!(item.blocked_reason.contains("which colour?"), "{}", item.blocked_reason);
     let todo = sprint(&world).work.todos.iter().find(|todo| todo.title == "second").cloned();
-    let request = todo.and_then(|todo| todo.work.request_id).expect("its request");
+    let request = todo.and_then(|todo| todo.progress.request_id).expect("its request");
     let room = world.state.rooms.iter().find(|(_, id)| **id == request).map(|(room, _)| *room);
     let number = 77_000;
     let (channel, said) = match way {
@@ -458,14 +459,51 @@ fn what_a_change_touches_is_held_beside_what_its_item_declares_before_it_is_judg
             continue;
         }
         let todos = sprint(&world).work.todos;
-        let Some(todo) = todos.iter().find(|it| it.work.status == TodoStatus::Running) else {
+        let Some(todo) = todos.iter().find(|it| it.progress.status == TodoStatus::Running) else {
             continue;
         };
-        seen = vec![todo.work.artifacts.clone(), todo.work.undeclared_paths.clone()];
-        seen.push(todo.work.untouched_paths.clone());
+        seen = vec![todo.progress.artifacts.clone(), todo.progress.undeclared_paths.clone()];
+        seen.push(todo.progress.untouched_paths.clone());
     }
     let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     assert_eq!(seen, [texts(&["a.py"]), texts(&[]), texts(&["src/**", "docs/"])]);
+    let over = &sprint(&world).work.todos[0].progress;
+    assert_eq!(over.status, TodoStatus::Committed);
+    assert_eq!(over.untouched_paths, seen[2], "the closing words are asked with it");
+}
+
+#[test]
+fn a_todo_that_comes_to_depend_on_an_item_that_is_no_todo_waits_in_the_backlog() {
+    let mut world = World::new(by_hand());
+    let merge = |world: &mut World, item: Value| {
+        let payload = json!(item);
+        let answer = world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+        assert_eq!(key(&answer), "backlog.merged");
+    };
+    let of = |title: &str, milestone: &str| json!({ "title": title, "scope": "s", "milestone_title": milestone });
+    merge(&mut world, of("below", "Later"));
+    merge(&mut world, of("first", "Sign in"));
+    merge(&mut world, of("second", "Sign in"));
+    world.command(kickoff());
+    let begun = |world: &World| {
+        let mut todos = sprint(world).work.todos.into_iter();
+        todos.any(|it| it.progress.status == TodoStatus::Running)
+    };
+    while world.state.sprints.is_empty() || !begun(&world) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    let waits = |todo: &&Todo| todo.progress.status == TodoStatus::Queued;
+    let queued = sprint(&world).work.todos.iter().find(waits).cloned().expect("one waits");
+    let below = world.state.backlog.values().find(|it| it.title == "below").expect("an item");
+    let payload = json!({ "backlog_id": queued.backlog_id, "depends_on": [below.backlog_id] });
+    merge(&mut world, payload);
+    play(&mut world, |_, _| None);
+    let over = sprint(&world).work.todos.into_iter();
+    let over = over.map(|it| (it.title, it.progress.status)).collect::<BTreeMap<_, _>>();
+    assert_eq!(over[&queued.title], TodoStatus::Cancelled, "{over:?}");
+    let item = &world.state.backlog[&queued.backlog_id.expect("an item")];
+    assert_eq!((item.status, &item.todo), (ItemStatus::Pending, &None));
 }
 
 #[test]
@@ -506,7 +544,7 @@ fn a_todo_that_waits_for_a_person_leaves_its_slot_to_another_one() {
         let sprint = sprint(world);
         let todo = sprint.work.todos.iter().find(|todo| todo.title == "second").cloned();
         let now = Timestamp::from_millis(world.clock);
-        let id = SubjectId::parse(todo?.work.todo_id.as_str()).expect("an id");
+        let id = SubjectId::parse(todo?.progress.todo_id.as_str()).expect("an id");
         Some(why::about(&world.state, &world.policy, &id, now).expect("it is known").key)
     };
     let mut waited = false;

@@ -399,8 +399,8 @@ impl World {
                 if *sprint_id == sprint.sprint_id)
         });
         let at_work = sprint.work.todos.iter().any(|todo| {
-            todo.work.status == crate::domain::sprint::TodoStatus::Running
-                && open(&todo.work.request_id)
+            todo.progress.status == crate::domain::sprint::TodoStatus::Running
+                && open(&todo.progress.request_id)
         });
         let rests = sprint.work.paused_by.is_some();
         let moves = looked_at || at_work || rests || open(&sprint.planning_request_id);

@@ -21,7 +21,7 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
     let sprints = || state.sprints.values().map(AsRef::as_ref);
     let todos =
         || sprints().flat_map(|it: &Sprint| it.work.todos.iter().map(move |todo| (it, todo)));
-    if let Some((sprint, todo)) = todos().find(|(_, todo)| todo.work.todo_id.as_str() == id) {
+    if let Some((sprint, todo)) = todos().find(|(_, todo)| todo.progress.todo_id.as_str() == id) {
         return Some(of_todo(state, policy, &TodoWaits::of(state, policy, sprint), todo, now));
     }
     if let Some(sprint) = sprints().find(|sprint| sprint.sprint_id.as_str() == id) {
@@ -45,8 +45,12 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
 fn of_item(state: &State, policy: &Policy, item: &Item, now: Timestamp) -> Reason {
     let is_its = |todo: &&Todo| todo.backlog_id.as_ref() == Some(&item.backlog_id);
     let selected = state.active_sprint().and_then(|sprint| {
-        let todo =
-            sprint.work.todos.iter().filter(|todo| !todo.work.status.is_terminal()).find(is_its)?;
+        let todo = sprint
+            .work
+            .todos
+            .iter()
+            .filter(|todo| !todo.progress.status.is_terminal())
+            .find(is_its)?;
         Some((sprint, todo))
     });
     if let Some((sprint, todo)) = selected {
@@ -86,19 +90,18 @@ pub(in crate::engine) fn of_todo(
 ) -> Reason {
     let sprint = waits.sprint;
     let values = |more: Value| {
-        let mut values =
-            json!({ "id": todo.work.todo_id, "title": todo.title, "status": todo.work.status });
+        let mut values = json!({ "id": todo.progress.todo_id, "title": todo.title, "status": todo.progress.status });
         if let (Some(all), Some(more)) = (values.as_object_mut(), more.as_object()) {
             all.extend(more.clone());
         }
         values
     };
-    let its = todo.work.request_id.as_ref().and_then(|id| state.requests.get(id));
-    if let Some(its) = its.filter(|_| todo.work.status != TodoStatus::Queued) {
+    let its = todo.progress.request_id.as_ref().and_then(|id| state.requests.get(id));
+    if let Some(its) = its.filter(|_| todo.progress.status != TodoStatus::Queued) {
         let (key, inner) = request::reason(state, policy, its, now);
         return ("why.todo", values(json!({ "line": { "key": key, "values": inner } })));
     }
-    if todo.work.status != TodoStatus::Queued {
+    if todo.progress.status != TodoStatus::Queued {
         return ("why.todo_ended", values(json!({})));
     }
     if sprint.closing.wrap_up.is_some() {
@@ -113,10 +116,10 @@ pub(in crate::engine) fn of_todo(
     }
     let title =
         |id: &TodoId| sprint.todo(id).map_or(id.as_str(), |it| it.title.as_str()).to_owned();
-    match waits.waits.get(&todo.work.todo_id).cloned() {
+    match waits.waits.get(&todo.progress.todo_id).cloned() {
         Some(TodoWait::Dependencies(ids)) => {
             let after = ids.iter().map(
-                |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.work.status) }),
+                |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.progress.status) }),
             );
             ("why.todo_after", values(json!({ "after": after.collect::<Vec<_>>() })))
         }
@@ -142,13 +145,13 @@ impl<'s> TodoWaits<'s> {
     pub(in crate::engine) fn of(state: &State, policy: &Policy, sprint: &'s Sprint) -> Self {
         let records = |todo: &Todo| {
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
-            let request = todo.work.request_id.as_ref().and_then(|id| state.requests.get(id));
+            let request = todo.progress.request_id.as_ref().and_then(|id| state.requests.get(id));
             let gate = request.and_then(|it| state.gates.get(it.work.gate_id.as_ref()?));
             TodoRecords::of(item.map(|it| &**it), gate.map(|it| &**it))
         };
         let todos = &sprint.work.todos;
         let waits = todos::waits(todos, slots_of(policy, sprint), records).into_iter();
-        let waits = waits.filter_map(|(at, wait)| Some((&todos.get(at)?.work.todo_id, wait)));
+        let waits = waits.filter_map(|(at, wait)| Some((&todos.get(at)?.progress.todo_id, wait)));
         TodoWaits { sprint, waits: waits.collect() }
     }
 }
@@ -156,7 +159,7 @@ impl<'s> TodoWaits<'s> {
 fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Reason {
     let todos = &sprint.work.todos;
     let titles = |status: TodoStatus| -> Vec<&str> {
-        todos.iter().filter(|it| it.work.status == status).map(|it| it.title.as_str()).collect()
+        todos.iter().filter(|it| it.progress.status == status).map(|it| it.title.as_str()).collect()
     };
     let own = sprint.planning_request_id.as_ref().and_then(|id| state.requests.get(id));
     let own = own.map(|own| request::reason(state, policy, own, now));
@@ -165,7 +168,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
         "milestone": sprint.milestone_title,
         "status": sprint.status,
         "step": sprint.planning.step,
-        "done": todos.iter().filter(|it| it.work.status.is_success()).count(),
+        "done": todos.iter().filter(|it| it.progress.status.is_success()).count(),
         "total": todos.len(),
         "running": titles(TodoStatus::Running),
         "blocked": titles(TodoStatus::Blocked),

@@ -74,9 +74,9 @@ fn requests(state: &State) -> impl Iterator<Item = Suggestion> {
 /// The todos of the active sprint that have no request yet.
 fn todos(state: &State) -> impl Iterator<Item = Suggestion> {
     let todos = state.active_sprint().into_iter().flat_map(|sprint| &sprint.work.todos);
-    todos.filter(|todo| todo.work.status == TodoStatus::Queued).map(|todo| Suggestion {
-        name: named(&todo.title, todo.work.todo_id.as_str()),
-        value: todo.work.todo_id.to_string(),
+    todos.filter(|todo| todo.progress.status == TodoStatus::Queued).map(|todo| Suggestion {
+        name: named(&todo.title, todo.progress.todo_id.as_str()),
+        value: todo.progress.todo_id.to_string(),
     })
 }
 

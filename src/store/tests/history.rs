@@ -36,7 +36,7 @@ fn life(disk: &SimDisk) -> Inline {
     }
     let mut with_todo = sprint(1, SprintStatus::Running, TodoStatus::Committed);
     if let Change::Save(crate::domain::record::AnyRecord::Sprint(sprint)) = &mut with_todo {
-        Arc::make_mut(sprint).work.todos[0].work.request_id = Some(request_id(2));
+        Arc::make_mut(sprint).work.todos[0].progress.request_id = Some(request_id(2));
     }
     let open = [request(4, RequestStatus::Delegated, "open"), envelope(4, EnvelopeFolder::Archive)];
     store.append(&[open.to_vec(), vec![with_todo, event(4, "c")]]).unwrap();

@@ -173,7 +173,7 @@ fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
     let id = TodoId::parse(&format!("todo-{number}")).unwrap();
     let mut work = Todo::new(id, "greet", at(number));
     work.backlog_id = Some(backlog_id(number));
-    work.work.status = todo;
+    work.progress.status = todo;
     sprint.work.todos.push(work);
     Change::save(sprint)
 }

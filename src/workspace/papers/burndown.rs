@@ -41,8 +41,8 @@ fn course(sprint: &Sprint) -> Course {
         .work
         .todos
         .iter()
-        .filter(|todo| todo.work.status.is_success())
-        .filter_map(|todo| todo.work.ended_at)
+        .filter(|todo| todo.progress.status.is_success())
+        .filter_map(|todo| todo.progress.ended_at)
         .collect();
     delivered.sort_unstable();
     let begun = sprint

@@ -63,9 +63,11 @@ const fn word(role: Option<Role>, language: Language) -> &'static str {
 /// The todos that have begun, in the order of their lanes: the first lane is number 1.
 #[must_use]
 pub fn lane_order(sprint: &Sprint) -> Vec<&Todo> {
-    let begun = sprint.work.todos.iter().filter(|todo| todo.work.started_at.is_some());
+    let begun = sprint.work.todos.iter().filter(|todo| todo.progress.started_at.is_some());
     let mut lanes: Vec<&Todo> = begun.collect();
-    lanes.sort_by_key(|todo| (todo.work.started_at, todo.priority_rank, todo.work.created_at));
+    lanes.sort_by_key(|todo| {
+        (todo.progress.started_at, todo.priority_rank, todo.progress.created_at)
+    });
     lanes
 }
 
@@ -101,7 +103,7 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
     area.draw(&Text::new(sprint.sprint_id.as_str(), (middle, 22), title)).map_err(failed)?;
     let mut at = LEFT;
     let worked = |role: &Role| {
-        lanes.iter().flat_map(|todo| &todo.work.spans).any(|span| span.worker() == *role)
+        lanes.iter().flat_map(|todo| &todo.progress.spans).any(|span| span.worker() == *role)
     };
     for role in Role::ALL.into_iter().filter(worked).map(Some).chain([None]) {
         let word = word(role, sprint.language);
@@ -124,10 +126,10 @@ fn draw(sprint: &Sprint, lanes: &[&Todo], zone: Tz, area: &Area<'_>) -> Result<(
         let top = TOP + row * LANE + 6;
         let floor = top + LANE - 14;
         text((row + 1).to_string(), (LEFT - 18, (top + floor) / 2), HPos::Right, VPos::Center)?;
-        let begun = todo.work.started_at.unwrap_or(axis.begun);
-        let ended = todo.work.ended_at.unwrap_or(axis.ended);
+        let begun = todo.progress.started_at.unwrap_or(axis.begun);
+        let ended = todo.progress.ended_at.unwrap_or(axis.ended);
         bar(axis.x(begun), axis.x(ended).max(axis.x(begun) + THIN), top, floor, WAITING)?;
-        for span in &todo.work.spans {
+        for span in &todo.progress.spans {
             let (from, to) = (axis.x(span.from.max(begun)), axis.x(span.to.min(ended)));
             bar(from, to.max(from + THIN), top, floor, color(span.worker()))?;
         }
@@ -145,9 +147,10 @@ struct TimeAxis {
 impl TimeAxis {
     fn of(sprint: &Sprint, lanes: &[&Todo], right: i32) -> TimeAxis {
         let begun =
-            lanes.iter().filter_map(|todo| todo.work.started_at).min().or(sprint.started_at);
+            lanes.iter().filter_map(|todo| todo.progress.started_at).min().or(sprint.started_at);
         let begun = begun.unwrap_or_else(|| Timestamp::from_millis(0));
-        let ended = lanes.iter().filter_map(|todo| todo.work.ended_at).max().or(sprint.ended_at);
+        let ended =
+            lanes.iter().filter_map(|todo| todo.progress.ended_at).max().or(sprint.ended_at);
         // What ended at once still has a width.
         let ended = ended.unwrap_or(begun).max(begun.plus_seconds(10));
         TimeAxis { begun, ended, right }

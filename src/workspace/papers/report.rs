@@ -69,11 +69,11 @@ fn lanes(sprint: &Sprint) -> Vec<Value> {
     let said = |millis: i64| span((millis + 999).div_euclid(1_000), sprint);
     let lane = |todo: &Todo| {
         let took = todo
-            .work
+            .progress
             .started_at
-            .zip(todo.work.ended_at)
+            .zip(todo.progress.ended_at)
             .map(|(from, to)| to.millis() - from.millis());
-        let worked = todo.work.spans.iter().map(WorkSpan::millis).sum();
+        let worked = todo.progress.spans.iter().map(WorkSpan::millis).sum();
         json!({ "title": todo.title, "took": took.map(said), "worked": said(worked) })
     };
     lane_order(sprint).into_iter().map(lane).collect()
@@ -181,7 +181,7 @@ fn words(value: &Value) -> String {
 /// Each role with how often it reported and what it said last.
 fn agents(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
     let mut roles: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    let requests = sprint.work.todos.iter().filter_map(|todo| todo.work.request_id.as_ref());
+    let requests = sprint.work.todos.iter().filter_map(|todo| todo.progress.request_id.as_ref());
     for report in requests.filter_map(|id| reports.get(id)).flatten() {
         let entry = roles.entry(&report.role).or_insert((0, ""));
         *entry = (entry.0 + 1, &report.summary);
@@ -220,7 +220,7 @@ fn has_worked(sprint: &Sprint, agents: &[Value], named: &str) -> bool {
 /// The planner's choice first, then the sprint's own and those of its todos, each once.
 fn artifacts(sprint: &Sprint, draft: &Draft) -> Vec<String> {
     let own = sprint.work.reference_artifacts.iter();
-    let of_todos = sprint.work.todos.iter().flat_map(|todo| &todo.work.artifacts);
+    let of_todos = sprint.work.todos.iter().flat_map(|todo| &todo.progress.artifacts);
     let mut seen = BTreeSet::new();
     let all = draft.artifacts.iter().chain(own).chain(of_todos);
     all.filter(|path| seen.insert(path.as_str())).take(MOST).cloned().collect()
@@ -241,17 +241,17 @@ pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
         .iter()
         .map(|todo| {
             json!({
-                "todo_id": todo.work.todo_id,
+                "todo_id": todo.progress.todo_id,
                 "backlog_id": todo.backlog_id,
                 "title": todo.title,
-                "status": todo.work.status,
+                "status": todo.progress.status,
                 "priority_rank": todo.priority_rank,
-                "request_id": todo.work.request_id,
-                "started_at": todo.work.started_at,
-                "ended_at": todo.work.ended_at,
-                "commit_sha": todo.work.commit_sha,
-                "proven_through": todo.work.proven_through,
-                "carry_over_backlog_id": todo.work.carry_over_backlog_id,
+                "request_id": todo.progress.request_id,
+                "started_at": todo.progress.started_at,
+                "ended_at": todo.progress.ended_at,
+                "commit_sha": todo.progress.commit_sha,
+                "proven_through": todo.progress.proven_through,
+                "carry_over_backlog_id": todo.progress.carry_over_backlog_id,
             })
         })
         .collect();

@@ -74,7 +74,7 @@ fn context(sprint: &Sprint, reports: &Reports) -> Result<Values, AssetError> {
         latest(sprint, |one| one.step == framing_step).or_else(|| latest(sprint, |_| true));
     let insights: Vec<&String> =
         sprint.planning.iterations.iter().flat_map(|one| &one.insights).collect();
-    let done = sprint.work.todos.iter().filter(|todo| todo.work.status.is_success()).count();
+    let done = sprint.work.todos.iter().filter(|todo| todo.progress.status.is_success()).count();
     let running: Vec<&Value> =
         todos.iter().filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str())).collect();
     Ok(Values::of(json!({
@@ -104,14 +104,14 @@ fn latest(
 /// Each todo that has a request, with what its roles reported.
 fn bodies(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
     let todos = in_order(sprint).into_iter();
-    let begun = todos.filter_map(|todo| Some((todo, todo.work.request_id.as_ref()?)));
+    let begun = todos.filter_map(|todo| Some((todo, todo.progress.request_id.as_ref()?)));
     begun
         .map(|(todo, request)| {
             json!({
                 "title": todo.title,
-                "todo_id": todo.work.todo_id,
+                "todo_id": todo.progress.todo_id,
                 "request_id": request,
-                "status": todo.work.status,
+                "status": todo.progress.status,
                 "acceptance_criteria": todo.acceptance_criteria,
                 "reports": reports.get(request).map(Vec::as_slice).unwrap_or_default(),
             })

@@ -32,13 +32,14 @@ fn todo(nth: u32, title: &str, status: TodoStatus, ended: Option<&str>) -> Todo 
     let id = TodoId::parse(&format!("todo-09150{nth}-0a1b2c")).unwrap();
     let mut todo = Todo::new(id, title, at("09:15"));
     todo.priority_rank = nth;
-    todo.work.status = status;
+    todo.progress.status = status;
     todo.backlog_id = Some(ItemId::parse(&format!("backlog-20260324-0000000{nth}")).unwrap());
     if status != TodoStatus::Queued {
-        todo.work.request_id = Some(RequestId::parse(&format!("20260324-0000000{nth}")).unwrap());
-        todo.work.started_at = Some(at("09:20"));
+        todo.progress.request_id =
+            Some(RequestId::parse(&format!("20260324-0000000{nth}")).unwrap());
+        todo.progress.started_at = Some(at("09:20"));
     }
-    todo.work.ended_at = ended.map(at);
+    todo.progress.ended_at = ended.map(at);
     todo
 }
 
@@ -62,13 +63,13 @@ fn sprint(language: Language) -> Sprint {
     sprint.status = SprintStatus::Running;
     sprint.phase = Phase::Ongoing;
     let mut done = todo(1, "Read the language", TodoStatus::Committed, Some("09:40"));
-    done.work.commit_sha = SHA.to_owned();
-    done.work.proven_through = "fedcba98765432100123456789abcdef01234567".to_owned();
-    done.work.summary = "`LANG` is read.".to_owned();
-    done.work.artifacts = vec!["greet.sh".to_owned()];
+    done.progress.commit_sha = SHA.to_owned();
+    done.progress.proven_through = "fedcba98765432100123456789abcdef01234567".to_owned();
+    done.progress.summary = "`LANG` is read.".to_owned();
+    done.progress.artifacts = vec!["greet.sh".to_owned()];
     done.acceptance_criteria = vec!["An unset `LANG` means English".into()];
     let mut running = todo(2, "Korean\n## greeting", TodoStatus::Running, None);
-    running.depends_on = vec![done.work.todo_id.clone()];
+    running.depends_on = vec![done.progress.todo_id.clone()];
     sprint.work.todos = vec![todo(3, "Send it by mail", TodoStatus::Queued, None), running, done];
     sprint.planning.iterations.push(PlanningIteration {
         created_at: at("09:05"),
@@ -121,13 +122,13 @@ fn ended(language: Language) -> Sprint {
         sprint_tagged: true,
     }];
     sprint.closing.uncommitted_paths = vec!["notes.txt".to_owned()];
-    sprint.work.todos[1].work.status = TodoStatus::Failed;
-    sprint.work.todos[1].work.ended_at = Some(at("10:20"));
-    sprint.work.todos[1].work.summary = "The checks fail.".to_owned();
-    sprint.work.todos[1].work.carry_over_backlog_id =
+    sprint.work.todos[1].progress.status = TodoStatus::Failed;
+    sprint.work.todos[1].progress.ended_at = Some(at("10:20"));
+    sprint.work.todos[1].progress.summary = "The checks fail.".to_owned();
+    sprint.work.todos[1].progress.carry_over_backlog_id =
         Some(ItemId::parse("backlog-20260324-0000000c").unwrap());
-    sprint.work.todos[0].work.status = TodoStatus::Blocked;
-    sprint.work.todos[0].work.summary = "Which server?".to_owned();
+    sprint.work.todos[0].progress.status = TodoStatus::Blocked;
+    sprint.work.todos[0].progress.summary = "Which server?".to_owned();
     sprint
 }
 
@@ -239,7 +240,7 @@ fn nobody_is_praised_who_did_not_work() {
 fn a_draft_of_any_form_gives_a_report() {
     let mut sprint = ended(Language::En);
     // As most changes are: proven by itself.
-    sprint.work.todos[2].work.proven_through.clear();
+    sprint.work.todos[2].progress.proven_through.clear();
     for draft in [
         json!(null),
         json!("prose"),
@@ -330,13 +331,13 @@ fn a_folder_never_leaves_the_sprints() {
 /// With spans of work for each todo that has begun, side by side and one after another.
 fn worked(mut sprint: Sprint) -> Sprint {
     for (nth, todo) in (0_u64..).zip(&mut sprint.work.todos) {
-        let Some(begun) = todo.work.started_at else { continue };
+        let Some(begun) = todo.progress.started_at else { continue };
         let begun = begun.plus_seconds(nth * 300);
-        todo.work.started_at = Some(begun);
+        todo.progress.started_at = Some(begun);
         let span = |role, from: u64, to: u64| {
             WorkSpan::until(begun.plus_seconds(to), (to - from) * 1_000, role)
         };
-        todo.work.spans = vec![
+        todo.progress.spans = vec![
             span(Role::Planner, 20, 140),
             span(Role::Developer, 200, 700),
             span(Role::VersionController, 710, 800),

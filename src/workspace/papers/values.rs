@@ -18,8 +18,12 @@ pub(super) fn record(sprint: &Sprint) -> Result<Value, AssetError> {
 
 /// Todos as the templates show them: the record, and the titles of what they wait on.
 pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
-    let titles: BTreeMap<&TodoId, &str> =
-        sprint.work.todos.iter().map(|todo| (&todo.work.todo_id, todo.title.as_str())).collect();
+    let titles: BTreeMap<&TodoId, &str> = sprint
+        .work
+        .todos
+        .iter()
+        .map(|todo| (&todo.progress.todo_id, todo.title.as_str()))
+        .collect();
     let values = in_order(sprint).into_iter().map(|todo| {
         let mut value = as_value(todo)?;
         let waits_on: Vec<&str> =

@@ -56,12 +56,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
                 Some(known) => item(known),
                 None => {
                     let id = ItemId::parse(text(args, "backlog_id")).unwrap();
-                    backlog::restored(
-                        id,
-                        &todo(&args["todo"]),
-                        &sprint_id(args),
-                        Timestamp::from_millis(0),
-                    )
+                    again(id, args)
                 }
             };
             if apply(&mut item, args) { facts(&item) } else { Value::Null }
@@ -205,13 +200,20 @@ fn waits_for_a_person(item: &mut Value, args: &Value) {
     item["blocked_reason"] = json!(text(&args["todo"], "summary"));
 }
 
+fn again(id: ItemId, args: &Value) -> Item {
+    let todo = todo(&args["todo"]);
+    let kind = backlog::classify(&todo.title);
+    todo.item_again(id, kind, (&sprint_id(args), &[]), Timestamp::from_millis(0))
+}
+
 fn sprint_id(args: &Value) -> SprintId {
     SprintId::parse(text(args, "sprint_id")).unwrap()
 }
 
 /// Whether the todo has a status to apply.
 fn apply(item: &mut Item, args: &Value) -> bool {
-    item.todo = Some(ItemTodo { sprint_id: sprint_id(args), work: todo(&args["todo"]).work });
+    item.todo =
+        Some(ItemTodo { sprint_id: sprint_id(args), progress: todo(&args["todo"]).progress });
     backlog::set_by_todo(item, None, item.updated_at);
     item.todo = None;
     status(args).is_some()

@@ -168,7 +168,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         ours: |args| {
             let todos = todo_list(&args["todos"]);
             let ordered = todos::order(&todos);
-            ordered.into_iter().map(|index| todos[index].work.todo_id.as_str()).collect()
+            ordered.into_iter().map(|index| todos[index].progress.todo_id.as_str()).collect()
         },
         theirs: |theirs| {
             theirs.as_array().unwrap().iter().map(|todo| todo["todo_id"].clone()).collect()
@@ -303,15 +303,15 @@ pub(super) fn todo(value: &Value) -> Todo {
     let mut todo =
         Todo::new(TodoId::parse(id).unwrap(), text(value, "title"), Timestamp::from_millis(0));
     let time = |key: &str| value[key].as_str().and_then(|text| Timestamp::parse(text).ok());
-    todo.work.status = todo_status(text(value, "status")).unwrap_or(TodoStatus::Queued);
+    todo.progress.status = todo_status(text(value, "status")).unwrap_or(TodoStatus::Queued);
     todo.priority_rank = lenient::integer(value.get("priority_rank"))
         .and_then(|rank| u32::try_from(rank).ok())
         .unwrap_or(0);
-    todo.work.created_at = time("created_at");
-    todo.work.started_at = time("started_at");
+    todo.progress.created_at = time("created_at");
+    todo.progress.started_at = time("started_at");
     text(value, "milestone_title").clone_into(&mut todo.milestone_title);
-    text(value, "summary").clone_into(&mut todo.work.summary);
-    text(value, "dependency_gate_bypass").clone_into(&mut todo.work.dependency_gate_bypass);
+    text(value, "summary").clone_into(&mut todo.progress.summary);
+    text(value, "dependency_gate_bypass").clone_into(&mut todo.progress.dependency_gate_bypass);
     todo.acceptance_criteria =
         lenient::list(value.get("acceptance_criteria")).into_iter().map(Into::into).collect();
     todo

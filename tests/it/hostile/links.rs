@@ -214,11 +214,11 @@ async fn nothing_went_out(house: &House, sprint: &Sprint, env: &str) {
     assert_eq!(found, Vec::<PathBuf>::new());
     for todo in &sprint.work.todos {
         let folder = root.join(Path::new(&sprint.closing.report_path).parent().unwrap());
-        let plan = folder.join("todos").join(todo.work.todo_id.as_str()).join("spec.md");
+        let plan = folder.join("todos").join(todo.progress.todo_id.as_str()).join("spec.md");
         assert!(plan.symlink_metadata().unwrap().is_file(), "{}", plan.display());
         let below = plan.canonicalize().unwrap();
         assert!(below.starts_with(root.canonicalize().unwrap().join("shared_workspace")));
-        assert!(!state.join(todo.work.todo_id.as_str()).exists());
+        assert!(!state.join(todo.progress.todo_id.as_str()).exists());
     }
     let report = root.join(&sprint.closing.report_path);
     assert!(report.symlink_metadata().unwrap().is_file(), "it is a file again");

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::todos::rank_or_last;
-use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::sprint::{Sprint, Todo, TodoStatus};
+use crate::domain::sprint::{Sprint, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::engine::parse::terms::Text;
 
@@ -138,7 +137,7 @@ pub fn is_echo(item: &Item) -> bool {
 /// was cancelled as well, which a person does; without one the sprint let the todo go, and the item waits again.
 pub fn set_by_todo(item: &mut Item, request: Option<&Request>, now: Timestamp) {
     let before = item.clone();
-    let Some(ItemTodo { sprint_id: sprint, work: todo }) = &before.todo else { return };
+    let Some(ItemTodo { sprint_id: sprint, progress: todo }) = &before.todo else { return };
     match todo.status {
         TodoStatus::Queued | TodoStatus::Running => {
             item.status = ItemStatus::Selected;
@@ -239,11 +238,4 @@ fn who_is_stuck(request: Option<&Request>) -> Option<Role> {
 fn next_step(request: Option<&Request>) -> Option<String> {
     let next = request?.work.result.as_ref()?.proposals.suggested_next_step.as_ref()?;
     first_of([&next.reason])
-}
-
-/// The item of a todo whose own record is gone, from what the todo still says. Where it stands is for
-/// [`set_by_todo`].
-#[must_use]
-pub fn restored(id: ItemId, todo: &Todo, sprint: &SprintId, now: Timestamp) -> Item {
-    todo.item_again(id, classify(&todo.title), sprint, now)
 }

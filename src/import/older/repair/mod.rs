@@ -136,13 +136,16 @@ fn resume(sprint: &mut Sprint, notes: &mut Notes) {
 /// A sprint that is over has nothing that waits or runs.
 fn settle(sprint: &mut Sprint, notes: &mut Notes) {
     let path = inside(&sprint_path(&sprint.sprint_id));
-    for todo in sprint.work.todos.iter_mut().filter(|todo| waits_or_runs(todo.work.status)) {
+    for todo in sprint.work.todos.iter_mut().filter(|todo| waits_or_runs(todo.progress.status)) {
         notes.repaired(
             &path,
-            &format!("{} was {} in a sprint that is over", todo.work.todo_id, todo.work.status),
+            &format!(
+                "{} was {} in a sprint that is over",
+                todo.progress.todo_id, todo.progress.status
+            ),
         );
-        todo.work.status = TodoStatus::Cancelled;
-        todo.work.dependency_gate_bypass.clear();
+        todo.progress.status = TodoStatus::Cancelled;
+        todo.progress.dependency_gate_bypass.clear();
     }
 }
 
@@ -152,8 +155,8 @@ fn requests(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
     let mut over: BTreeSet<RequestId> = BTreeSet::new();
     for sprint in older.sprints.values() {
         for todo in &sprint.work.todos {
-            let Some(id) = &todo.work.request_id else { continue };
-            if active == Some(&sprint.sprint_id) && todo.work.status != TodoStatus::Cancelled {
+            let Some(id) = &todo.progress.request_id else { continue };
+            if active == Some(&sprint.sprint_id) && todo.progress.status != TodoStatus::Cancelled {
                 awaited.insert(id.clone());
             } else {
                 over.insert(id.clone());
@@ -227,7 +230,7 @@ fn items(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
     for todo in sprint.iter().flat_map(|sprint| &sprint.work.todos) {
         let Some(id) = &todo.backlog_id else { continue };
         // What waits or runs counts before what is over.
-        let better = by_item.get(id).is_none_or(|old| !waits_or_runs(old.work.status));
+        let better = by_item.get(id).is_none_or(|old| !waits_or_runs(old.progress.status));
         if better {
             by_item.insert(id.clone(), todo);
         }
@@ -239,9 +242,9 @@ fn items(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
         item.depends_on.retain(|id| known.contains(id) && *id != item.backlog_id);
         item.todo = todo.zip(active).map(|(todo, sprint_id)| ItemTodo {
             sprint_id: sprint_id.clone(),
-            work: todo.work.clone(),
+            progress: todo.progress.clone(),
         });
-        item.status = match todo.map(|todo| todo.work.status) {
+        item.status = match todo.map(|todo| todo.progress.status) {
             Some(TodoStatus::Queued | TodoStatus::Running) => ItemStatus::Selected,
             Some(TodoStatus::Committed | TodoStatus::Completed) if old.is_active() => {
                 ItemStatus::Done
@@ -255,7 +258,7 @@ fn items(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
         if let Some(todo) = todo.filter(|_| item.status == ItemStatus::Blocked)
             && item.blocked_reason.is_empty()
         {
-            item.blocked_reason.clone_from(&todo.work.summary);
+            item.blocked_reason.clone_from(&todo.progress.summary);
         }
         item.selected_in_sprint_id = match item.status {
             ItemStatus::Selected => active.cloned(),

@@ -38,46 +38,48 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Records, notes: &mut Notes) {
     unique(sprint, &path, notes);
     recover(sprint, older, &path, notes);
     let known: BTreeSet<TodoId> =
-        sprint.work.todos.iter().map(|todo| todo.work.todo_id.clone()).collect();
+        sprint.work.todos.iter().map(|todo| todo.progress.todo_id.clone()).collect();
     let mut taken: BTreeSet<RequestId> = BTreeSet::new();
     for todo in &mut sprint.work.todos {
-        todo.depends_on.retain(|id| known.contains(id) && *id != todo.work.todo_id);
-        if todo.work.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
+        todo.depends_on.retain(|id| known.contains(id) && *id != todo.progress.todo_id);
+        if todo.progress.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
             notes.repaired(
                 &path,
-                &format!("{} shared its request with another todo", todo.work.todo_id),
+                &format!("{} shared its request with another todo", todo.progress.todo_id),
             );
-            todo.work.request_id = None;
+            todo.progress.request_id = None;
         }
-        let request = todo.work.request_id.as_ref().and_then(|id| older.requests.get(id));
+        let request = todo.progress.request_id.as_ref().and_then(|id| older.requests.get(id));
         let status = match request {
             Some(request) => status_of(request),
-            None if todo.work.status.is_terminal() => todo.work.status,
+            None if todo.progress.status.is_terminal() => todo.progress.status,
             None => TodoStatus::Queued,
         };
-        if status != todo.work.status {
-            let by = todo.work.request_id.as_ref().map_or("no request", RequestId::as_str);
-            let line =
-                format!("{} was {} and is {status} by {by}", todo.work.todo_id, todo.work.status);
+        if status != todo.progress.status {
+            let by = todo.progress.request_id.as_ref().map_or("no request", RequestId::as_str);
+            let line = format!(
+                "{} was {} and is {status} by {by}",
+                todo.progress.todo_id, todo.progress.status
+            );
             notes.repaired(&path, &line);
-            todo.work.status = status;
+            todo.progress.status = status;
         }
         if let Some(request) = request
-            && todo.work.commit_sha.is_empty()
+            && todo.progress.commit_sha.is_empty()
         {
-            todo.work.commit_sha = request.outcome.commit_sha.clone().unwrap_or_default();
+            todo.progress.commit_sha = request.outcome.commit_sha.clone().unwrap_or_default();
         }
         match status {
             TodoStatus::Queued => {
-                todo.work.request_id = None;
-                todo.work.ended_at = None;
+                todo.progress.request_id = None;
+                todo.progress.ended_at = None;
             }
-            TodoStatus::Running | TodoStatus::Uncommitted => todo.work.ended_at = None,
+            TodoStatus::Running | TodoStatus::Uncommitted => todo.progress.ended_at = None,
             TodoStatus::Committed
             | TodoStatus::Completed
             | TodoStatus::Blocked
             | TodoStatus::Failed
-            | TodoStatus::Cancelled => todo.work.dependency_gate_bypass.clear(),
+            | TodoStatus::Cancelled => todo.progress.dependency_gate_bypass.clear(),
         }
     }
     one_each(sprint, older, &path, notes);
@@ -87,9 +89,9 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Records, notes: &mut Notes) {
 fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
     let mut seen = BTreeSet::new();
     sprint.work.todos.retain(|todo| {
-        let first = seen.insert(todo.work.todo_id.clone());
+        let first = seen.insert(todo.progress.todo_id.clone());
         if !first {
-            notes.repaired(path, &format!("{} was there twice", todo.work.todo_id));
+            notes.repaired(path, &format!("{} was there twice", todo.progress.todo_id));
         }
         first
     });
@@ -97,8 +99,12 @@ fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
 
 /// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
 fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) {
-    let retired: BTreeSet<RequestId> =
-        sprint.work.todos.iter().filter_map(|todo| todo.work.retry_of_request_id.clone()).collect();
+    let retired: BTreeSet<RequestId> = sprint
+        .work
+        .todos
+        .iter()
+        .filter_map(|todo| todo.progress.retry_of_request_id.clone())
+        .collect();
     let mut mine: Vec<&Request> = (older.requests.values())
         .filter(|it| it.sprint_id.as_ref() == Some(&sprint.sprint_id))
         .filter(|it| it.backlog_id.is_some() || it.todo_id.is_some())
@@ -108,19 +114,19 @@ fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) 
     mine.sort_by_key(|it| (it.updated_at, it.request_id.clone()));
     for request in mine {
         let id = &request.request_id;
-        if sprint.work.todos.iter().any(|todo| todo.work.request_id.as_ref() == Some(id)) {
+        if sprint.work.todos.iter().any(|todo| todo.progress.request_id.as_ref() == Some(id)) {
             continue;
         }
         let same = |todo: &&mut Todo| {
-            (request.todo_id.is_some() && Some(&todo.work.todo_id) == request.todo_id.as_ref())
+            (request.todo_id.is_some() && Some(&todo.progress.todo_id) == request.todo_id.as_ref())
                 || (request.backlog_id.is_some() && todo.backlog_id == request.backlog_id)
         };
         if let Some(todo) = sprint.work.todos.iter_mut().find(same) {
-            let known = todo.work.request_id.as_ref().and_then(|id| older.requests.get(id));
+            let known = todo.progress.request_id.as_ref().and_then(|id| older.requests.get(id));
             let newer = known.is_none_or(|old| old.updated_at <= request.updated_at);
-            if newer && !(todo.work.status.is_success() && known.is_none()) {
-                notes.repaired(path, &format!("{} is done by {id}", todo.work.todo_id));
-                todo.work.request_id = Some(id.clone());
+            if newer && !(todo.progress.status.is_success() && known.is_none()) {
+                notes.repaired(path, &format!("{} is done by {id}", todo.progress.todo_id));
+                todo.progress.request_id = Some(id.clone());
             }
             continue;
         }
@@ -130,8 +136,8 @@ fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) 
         let mut todo = Todo::new(todo_id, title(request), request.created_at);
         todo.backlog_id.clone_from(&request.backlog_id);
         todo.milestone_title.clone_from(&sprint.milestone_title);
-        todo.work.request_id = Some(id.clone());
-        todo.work.started_at = Some(request.created_at);
+        todo.progress.request_id = Some(id.clone());
+        todo.progress.started_at = Some(request.created_at);
         sprint.work.todos.push(todo);
     }
 }
@@ -145,41 +151,47 @@ fn title(request: &Request) -> &str {
 /// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
 fn one_each(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) {
     let mut order: Vec<usize> = (0..sprint.work.todos.len()).collect();
-    order.sort_by_key(|at| sprint.work.todos[*at].work.status != TodoStatus::Running);
+    order.sort_by_key(|at| sprint.work.todos[*at].progress.status != TodoStatus::Running);
     // What was delivered is not done again.
     let mut held: BTreeSet<ItemId> = (sprint.work.todos.iter())
-        .filter(|todo| todo.work.status.is_success())
+        .filter(|todo| todo.progress.status.is_success())
         .filter_map(|todo| todo.backlog_id.clone())
         .collect();
     for at in order {
         let todo = &mut sprint.work.todos[at];
-        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.work.status)) else {
+        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.progress.status))
+        else {
             continue;
         };
         match older.items.get(&id) {
             Some(item)
-                if todo.work.status == TodoStatus::Queued
+                if todo.progress.status == TodoStatus::Queued
                     && matches!(item.status, ItemStatus::Dropped | ItemStatus::CarriedOver) =>
             {
                 let word = item.status.as_str();
-                notes
-                    .repaired(path, &format!("{} is withdrawn: {id} is {word}", todo.work.todo_id));
-                todo.work.status = TodoStatus::Cancelled;
+                notes.repaired(
+                    path,
+                    &format!("{} is withdrawn: {id} is {word}", todo.progress.todo_id),
+                );
+                todo.progress.status = TodoStatus::Cancelled;
             }
             Some(item)
-                if todo.work.status == TodoStatus::Queued
+                if todo.progress.status == TodoStatus::Queued
                     && item.status == ItemStatus::Done
                     && held.insert(id.clone()) =>
             {
-                notes.repaired(path, &format!("{} is completed: {id} is done", todo.work.todo_id));
-                todo.work.status = TodoStatus::Completed;
+                notes.repaired(
+                    path,
+                    &format!("{} is completed: {id} is done", todo.progress.todo_id),
+                );
+                todo.progress.status = TodoStatus::Completed;
             }
             Some(_) | None if !held.insert(id.clone()) => {
                 notes.repaired(
                     path,
-                    &format!("{} is withdrawn: another todo has {id}", todo.work.todo_id),
+                    &format!("{} is withdrawn: another todo has {id}", todo.progress.todo_id),
                 );
-                todo.work.status = TodoStatus::Cancelled;
+                todo.progress.status = TodoStatus::Cancelled;
             }
             // What is gone comes back.
             Some(_) | None => {}
@@ -198,7 +210,7 @@ pub(super) fn items_again(
     for todo in &sprint.work.todos {
         let Some(id) = todo.backlog_id.clone() else { continue };
         let lives = matches!(
-            todo.work.status,
+            todo.progress.status,
             TodoStatus::Queued
                 | TodoStatus::Running
                 | TodoStatus::Blocked
@@ -208,8 +220,14 @@ pub(super) fn items_again(
             continue;
         }
         let path = inside(&item_path(&id));
-        notes.repaired(&path, &format!("it was gone and comes back from {}", todo.work.todo_id));
-        let mut item = todo.item_again(id.clone(), ItemKind::default(), &sprint.sprint_id, epoch);
+        notes
+            .repaired(&path, &format!("it was gone and comes back from {}", todo.progress.todo_id));
+        let mut item = todo.item_again(
+            id.clone(),
+            ItemKind::default(),
+            (&sprint.sprint_id, &sprint.work.todos),
+            epoch,
+        );
         // Where it stands follows from the todo.
         item.status = ItemStatus::Selected;
         again.insert(id, item);

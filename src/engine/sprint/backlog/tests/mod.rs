@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::ids::IdSupply;
-use crate::domain::ids::TodoId;
+use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::language::Language;
 use crate::domain::origin::Origin;
 use crate::domain::request::{Blocked, RequestRoute};
 use crate::domain::result::NextStep;
-use crate::domain::sprint::{Kickoff, TodoWork, Trigger};
+use crate::domain::sprint::{Kickoff, TodoProgress, Trigger};
 
 fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
@@ -77,10 +77,10 @@ fn s33_trace() {
 }
 
 fn set_by(item: &mut Item, status: TodoStatus, request: Option<&Request>, now: Timestamp) {
-    let mut work = TodoWork::new(TodoId::parse("todo-090000-abcdef").unwrap(), now);
-    work.status = status;
+    let mut progress = TodoProgress::new(TodoId::parse("todo-090000-abcdef").unwrap(), now);
+    progress.status = status;
     let sprint_id = SprintId::parse("260324-Sprint-09:00").unwrap();
-    item.todo = Some(ItemTodo { sprint_id, work });
+    item.todo = Some(ItemTodo { sprint_id, progress });
     set_by_todo(item, request, now);
 }
 

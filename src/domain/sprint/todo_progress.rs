@@ -78,7 +78,7 @@ impl TodoStatus {
 
 /// How far a sprint is with an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TodoWork {
+pub struct TodoProgress {
     /// The id of the todo.
     pub todo_id: TodoId,
     /// Who answers for it.
@@ -149,7 +149,7 @@ const fn planner() -> Role {
 /// The mark of a todo that a restart put first.
 pub const RESTART_CHECKPOINT: &str = "restart_checkpoint";
 
-impl TodoWork {
+impl TodoProgress {
     /// Queued.
     #[must_use]
     pub fn new(todo_id: TodoId, now: Timestamp) -> Self {
