@@ -259,14 +259,7 @@ fn too_early(
     sprint: &Sprint,
     planned: &BTreeMap<ItemId, Item>,
 ) -> BTreeSet<ItemId> {
-    let todos = &sprint.work.todos;
-    let has_todo = |id: &ItemId| {
-        let is_its = |todo: &Todo| {
-            todo.backlog_id.as_ref() == Some(id)
-                || todo.progress.carry_over_backlog_id.as_ref() == Some(id)
-        };
-        todos.iter().any(is_its)
-    };
+    let (todos, shown) = (&sprint.work.todos, shown(sprint));
     let has_begun = |id: &ItemId| {
         let is_open = |todo: &Todo| {
             todo.progress.status != TodoStatus::Queued && !todo.progress.status.is_terminal()
@@ -275,7 +268,7 @@ fn too_early(
     };
     let mut left_out = BTreeSet::new();
     loop {
-        let comes = |id: &ItemId| planned.contains_key(id) || has_todo(id);
+        let comes = |id: &ItemId| planned.contains_key(id) || shown.contains(id);
         let waits = |item: &Item| {
             let mut on = item.depends_on.iter();
             on.any(|id| turn.item(id).is_some() && (left_out.contains(id) || !comes(id)))
@@ -409,16 +402,20 @@ pub(in crate::engine) fn hand_over_dependents(turn: &mut Turn<'_>, old: &ItemId,
 /// Whether a todo that waits for its turn would begin before something that its item depends on: that is open, and no todo
 /// of the sprint. The next [`sync`] leaves it out.
 pub(super) fn is_ahead(turn: &Turn<'_>, sprint: &Sprint) -> bool {
-    let is_todo = |id: &ItemId| {
-        let mut todos = sprint.work.todos.iter();
-        todos.any(|todo| {
-            todo.backlog_id.as_ref() == Some(id)
-                || todo.progress.carry_over_backlog_id.as_ref() == Some(id)
-        })
+    let shown = shown(sprint);
+    let waits = |todo: &&Todo| {
+        // One that a restart put first waits for nothing.
+        todo.progress.status == TodoStatus::Queued && !todo.progress.is_checkpoint()
     };
-    let queued = sprint.work.todos.iter().filter(|todo| todo.progress.status == TodoStatus::Queued);
-    let items = queued.filter_map(|todo| turn.item(todo.backlog_id.as_ref()?));
-    items.flat_map(|item| &item.depends_on).any(|id| turn.item(id).is_some() && !is_todo(id))
+    let todos = sprint.work.todos.iter().filter(waits);
+    let items = todos.filter_map(|todo| turn.item(todo.backlog_id.as_ref()?));
+    items.flat_map(|item| &item.depends_on).any(|id| turn.item(id).is_some() && !shown.contains(id))
+}
+
+/// The items that a sprint shows as todos, and those that carry one on.
+fn shown(sprint: &Sprint) -> BTreeSet<&ItemId> {
+    let todos = sprint.work.todos.iter();
+    todos.flat_map(|it| [&it.backlog_id, &it.progress.carry_over_backlog_id]).flatten().collect()
 }
 
 /// Makes todos of the planned items. What has begun stays whatever became of its item; what has not goes with it.

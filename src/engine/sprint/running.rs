@@ -41,7 +41,8 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 /// Begins the todos that can begin: delivered is what they depend on, a slot is free, and nothing that is under way has
 /// declared the same paths; none where the sprint is to end. Says whether any todo is under way then.
 pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
-    if turn.sprint(id).is_some_and(|sprint| queue::is_ahead(turn, sprint)) {
+    let begins = |sprint: &Sprint| slots(turn.policy, sprint) > 0 && queue::is_ahead(turn, sprint);
+    if turn.sprint(id).is_some_and(begins) {
         queue::sync(turn, id);
     }
     let Some(sprint) = turn.sprint(id) else { return false };
