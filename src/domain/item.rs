@@ -8,7 +8,7 @@ use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
-use crate::domain::sprint::TodoProgress;
+use crate::domain::sprint::{TodoProgress, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -235,7 +235,18 @@ impl Item {
         }
     }
 
-    /// What is told of it where what came of its todo is no matter.
+    /// It becomes a todo of a sprint; in records of older builds it may be several, of which one that is not over counts, else
+    /// the last with which somebody goes on.
+    pub fn take_todo(&mut self, sprint_id: &SprintId, progress: &TodoProgress) {
+        let is_open = |it: &ItemTodo| !it.progress.status.is_terminal();
+        let is_left = matches!(progress.status, TodoStatus::Failed | TodoStatus::Cancelled);
+        if !is_left && !self.todo.as_ref().is_some_and(is_open) {
+            let (sprint_id, progress) = (sprint_id.clone(), progress.clone());
+            self.todo = Some(ItemTodo { sprint_id, progress });
+        }
+    }
+
+    /// It without its todo, for whoever is told of that elsewhere.
     #[must_use]
     pub fn without_todo(&self) -> Self {
         Self { todo: None, ..self.clone() }

@@ -513,8 +513,8 @@ impl Turn<'_> {
         Some(sprint)
     }
 
-    /// Changes how far a sprint is with the item of a todo, in the item's record and where the sprint shows it. What is over
-    /// for an item that has left the backlog, or is another todo by now, is changed where it is shown alone.
+    /// Changes how far a sprint is with the item of a todo, in the item's record and where the sprint shows it. It is changed
+    /// where it is shown alone if the item has left the backlog, is another todo by now, or is none and the todo is over.
     pub(super) fn edit_todo(
         &mut self,
         id: &SprintId,
@@ -543,7 +543,9 @@ impl Turn<'_> {
     /// An item is its todo no longer; one that is another by now stays as it is.
     pub(super) fn leave_todo(&mut self, todo: &Todo, change: impl FnOnce(&mut Item)) {
         let item = todo.backlog_id.as_ref().and_then(|id| self.item(id));
-        let is_its = |it: &ItemTodo| it.progress.todo_id == todo.progress.todo_id;
+        let is_its = |it: &ItemTodo| {
+            it.progress.todo_id == todo.progress.todo_id || it.progress.status.is_terminal()
+        };
         let Some(item) = item.filter(|item| item.todo.as_ref().is_none_or(is_its)) else { return };
         let id = item.backlog_id.clone();
         self.edit_item(&id, |item| {

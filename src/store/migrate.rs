@@ -1,8 +1,8 @@
 //! Bringing a workspace that an earlier build of teams wrote up to the version of this one.
 //!
-//! Whatever is read is brought into today's shape while it is read ([`super::entry`],
-//! [`crate::domain::record`]); what one record has to learn from another follows when all are read. The first opening by this build copies what it will write over, writes every
-//! open record anew and makes a checkpoint; until that is durable, the next opening begins again.
+//! Whatever is read is brought into today's shape while it is read ([`super::entry`], [`crate::domain::record`]); what one
+//! record has to learn from another follows when all are read. The first opening by this build copies what it will write
+//! over, writes every open record anew and makes a checkpoint; until that is durable, the next opening begins again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -12,7 +12,6 @@ use super::entry::{Entry, VERSION};
 use super::error::StoreError;
 use super::loaded::LoadedWorkspace;
 use crate::domain::change::Change;
-use crate::domain::item::ItemTodo;
 use crate::domain::record::{RUNTIME, RecordKind, inside};
 use crate::domain::state::State;
 use crate::platform::backup;
@@ -67,11 +66,9 @@ pub(super) fn give_items_their_todos(version: u32, state: &mut State) {
     let Some(sprint) = sprint else { return };
     for todo in &sprint.work.todos {
         let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get_mut(id));
-        // Of two todos of an item that which is not over counts.
-        let is_open = |it: &ItemTodo| !it.progress.status.is_terminal();
-        let Some(item) = item.filter(|it| !it.todo.as_ref().is_some_and(is_open)) else { continue };
-        let (sprint_id, progress) = (sprint.sprint_id.clone(), todo.progress.clone());
-        Arc::make_mut(item).todo = Some(ItemTodo { sprint_id, progress });
+        if let Some(item) = item {
+            Arc::make_mut(item).take_todo(&sprint.sprint_id, &todo.progress);
+        }
     }
     sprint.show_todos(|id| state.backlog.get(id).map(Arc::as_ref));
 }

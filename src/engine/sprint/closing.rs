@@ -113,7 +113,9 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
 /// A todo that waits for a person: its item waits for the same, and its room stays the place to answer.
 fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     let Some(request) = &todo.progress.request_id else { return };
-    let has_given_up = turn.request(request).is_some_and(Request::has_given_up);
+    // Put aside before, when the sprint began to close.
+    let Some(its) = turn.request(request).filter(|it| !it.status.is_terminal()) else { return };
+    let has_given_up = its.has_given_up();
     turn.leave_todo(todo, |item| {
         item.origin.set("request_id", request.as_str());
         item.origin.set("todo_id", todo.progress.todo_id.as_str());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{closeout, position, queue, say, start};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{RequestId, SprintId};
-use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
+use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
@@ -208,7 +208,17 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
             .and_then(|id| turn.request(id))
             .is_some_and(Request::is_paused)
     };
+    // An item that is settled, or another todo by now, is not done once more.
+    let is_its = |todo: &Todo| {
+        let item = queue::item_of(turn, todo, id);
+        let may_be = |item: Item| {
+            let its = item.todo.map(|todo| todo.progress);
+            its.is_none_or(|it| it.todo_id == todo.progress.todo_id || it.status.is_terminal())
+        };
+        todo.backlog_id.is_none() || item.is_some_and(may_be)
+    };
     let rank = |todo: &Todo| match todo.progress.status {
+        TodoStatus::Blocked if !is_its(todo) => None,
         TodoStatus::Blocked if is_paused(todo) => Some(0),
         TodoStatus::Blocked => Some(1),
         TodoStatus::Uncommitted => Some(2).filter(|_| !conflicts(todo)),

@@ -102,8 +102,9 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let progress = moved(turn, &old.progress, request, status);
-    turn.edit_todo(sprint_id, at, |place| place.clone_from(&progress));
-    let todo = Todo { progress, ..old };
+    turn.edit_todo(sprint_id, at, |place| *place = progress);
+    let shown = turn.sprint(sprint_id).and_then(|sprint| sprint.work.todos.get(at));
+    let Some(todo) = shown.cloned() else { return };
     item(turn, sprint_id, &todo, request);
     let kind = if status == TodoStatus::Running {
         SprintEventKind::TodoResumed
@@ -218,7 +219,7 @@ fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) 
     if was_refused(request) {
         refuse(&mut item, request);
     }
-    if item.status.is_active() && request.status.is_terminal() {
+    if item.status != ItemStatus::Done && request.status.is_terminal() {
         // People say what becomes of it, and in which sprint.
         item.todo = None;
     }

@@ -1,7 +1,7 @@
 //! Sprints: when they begin, how they are planned, worked on and closed (`spec/teams.md` 9 and 10).
 //!
-//! A sprint goes by its lifecycle ([`position`]). Every decision ends in [`follow`]: items, and with them todos, are brought in line with the requests that
-//! this decision changed, and then what is next is done. Nothing else moves a todo.
+//! A sprint goes by its lifecycle ([`position`]). Every decision ends in [`follow`]: items, and with them todos, are brought
+//! in line with the requests that this decision changed, and then what is next is done. Nothing else moves a todo.
 
 pub mod backlog;
 pub mod closeout;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::todos;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus, ItemTodo};
 use crate::domain::request::RequestStatus;
 use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoProgress, TodoStatus};
@@ -262,7 +262,9 @@ fn too_early(
     let (todos, shown) = (&sprint.work.todos, shown(sprint));
     let has_begun = |id: &ItemId| {
         let is_open = |todo: &Todo| {
-            todo.progress.status != TodoStatus::Queued && !todo.progress.status.is_terminal()
+            let waits =
+                todo.progress.status == TodoStatus::Queued && !todo.progress.is_checkpoint();
+            !waits && !todo.progress.status.is_terminal()
         };
         todos.iter().any(|todo| is_open(todo) && todo.backlog_id.as_ref() == Some(id))
     };
@@ -399,17 +401,21 @@ pub(in crate::engine) fn hand_over_dependents(turn: &mut Turn<'_>, old: &ItemId,
     }
 }
 
-/// Whether a todo that waits for its turn would begin before something that its item depends on: that is open, and no todo
-/// of the sprint. The next [`sync`] leaves it out.
-pub(super) fn is_ahead(turn: &Turn<'_>, sprint: &Sprint) -> bool {
+/// The todos that would begin before something that their items depend on: that is open, and no todo of the sprint. The
+/// next [`sync`] takes that in as well, or leaves them out.
+pub(super) fn ahead(turn: &Turn<'_>, sprint: &Sprint) -> BTreeSet<TodoId> {
     let shown = shown(sprint);
     let waits = |todo: &&Todo| {
         // One that a restart put first waits for nothing.
         todo.progress.status == TodoStatus::Queued && !todo.progress.is_checkpoint()
     };
-    let todos = sprint.work.todos.iter().filter(waits);
-    let items = todos.filter_map(|todo| turn.item(todo.backlog_id.as_ref()?));
-    items.flat_map(|item| &item.depends_on).any(|id| turn.item(id).is_some() && !shown.contains(id))
+    let is_ahead = |todo: &&Todo| {
+        let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
+        let mut on = item.into_iter().flat_map(|item| &item.depends_on);
+        on.any(|id| turn.item(id).is_some() && !shown.contains(id))
+    };
+    let todos = sprint.work.todos.iter().filter(waits).filter(is_ahead);
+    todos.map(|todo| todo.progress.todo_id.clone()).collect()
 }
 
 /// The items that a sprint shows as todos, and those that carry one on.

@@ -39,12 +39,17 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// Begins the todos that can begin: delivered is what they depend on, a slot is free, and nothing that is under way has
-/// declared the same paths; none where the sprint is to end. Says whether any todo is under way then.
+/// declared the same paths; none where the sprint is to end. Before that the todos follow what their items have come to
+/// depend on. Says whether any todo is under way then.
 pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
-    let begins = |sprint: &Sprint| slots(turn.policy, sprint) > 0 && queue::is_ahead(turn, sprint);
-    if turn.sprint(id).is_some_and(begins) {
+    let ahead = |turn: &Turn<'_>| {
+        turn.sprint(id).map(|sprint| queue::ahead(turn, sprint)).unwrap_or_default()
+    };
+    let may_begin = |sprint: &Sprint| slots(turn.policy, sprint) > 0;
+    if turn.sprint(id).is_some_and(may_begin) && !ahead(turn).is_empty() {
         queue::sync(turn, id);
     }
+    let ahead = ahead(turn);
     let Some(sprint) = turn.sprint(id) else { return false };
     let records = |todo: &Todo| {
         let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
@@ -55,7 +60,8 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     };
     let waits = todos::waits(&sprint.work.todos, slots(turn.policy, sprint), records);
     let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);
-    let begin: Vec<usize> = begin.map(|(at, _)| at).collect();
+    let is_ahead = |at: &usize| ahead.contains(&sprint.work.todos[*at].progress.todo_id);
+    let begin: Vec<usize> = begin.map(|(at, _)| at).filter(|at| !is_ahead(at)).collect();
     for at in begin {
         start(turn, id, at);
     }

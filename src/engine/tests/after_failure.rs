@@ -12,7 +12,7 @@ use crate::domain::event::Event;
 use crate::domain::gate::Stance;
 use crate::domain::ids::{MessageId, RequestId, SubjectId};
 use crate::domain::incoming::Command;
-use crate::domain::item::{Item, ItemStatus};
+use crate::domain::item::{GAVE_UP, Item, ItemStatus};
 use crate::domain::outgoing::{Act, Button, ButtonAct};
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::{Request, RequestStatus};
@@ -120,6 +120,7 @@ fn no_sprint_takes_up_by_itself_what_the_team_could_not_do_and_words_do() {
     assert_eq!(stands("third"), (TodoStatus::Cancelled, false), "it never began");
     let first = item(&world, "first").expect("it is kept");
     assert_eq!(first.status, ItemStatus::Blocked);
+    assert!(first.origin.has(GAVE_UP), "only people make it possible again");
     assert_eq!(item(&world, "third").expect("it is kept").depends_on, [first.backlog_id]);
     // At the card of what was put aside it is brought back with a word.
     let text = "use the other file".to_owned();

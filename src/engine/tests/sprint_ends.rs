@@ -555,6 +555,32 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
 }
 
 #[test]
+fn a_restart_leaves_alone_a_todo_whose_item_is_settled() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let is_blocked = |todo: &Todo| todo.progress.status == TodoStatus::Blocked;
+    let blocked = loop {
+        if let Some(blocked) = sprint(&world).work.todos.into_iter().find(is_blocked) {
+            break blocked;
+        }
+        match world.todo().first().cloned().expect("something to do") {
+            Next::Run(id) if world.state.envelopes[&id].envelope.scope == "first" => {
+                world.run(&id, negative(ResultStatus::Blocked, "stuck"));
+            }
+            next @ (Next::Run(_) | Next::Report(_) | Next::Effect(_)) => world.do_well(&next),
+        }
+    };
+    // A person has said at its card that nobody is to do it.
+    let id = blocked.backlog_id.expect("an item");
+    let item = world.state.backlog.remove(&id).expect("it is there");
+    world.state.settled_items.insert(id, item.fingerprint.clone());
+    world.command(Command::SprintRestart);
+    let todos = sprint(&world).work.todos;
+    let its = todos.iter().find(|it| it.progress.todo_id == blocked.progress.todo_id);
+    assert!(its.is_some_and(is_blocked), "{its:?}");
+}
+
+#[test]
 fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     let mut world = World::new(by_hand());
     world.command(kickoff());

@@ -468,7 +468,7 @@ fn what_a_change_touches_is_held_beside_what_its_item_declares_before_it_is_judg
     let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     assert_eq!(seen, [texts(&["a.py"]), texts(&[]), texts(&["src/**", "docs/"])]);
     let over = &sprint(&world).work.todos[0].progress;
-    assert_eq!(over.status, TodoStatus::Committed);
+    assert_eq!((over.status, over.updated_at), (TodoStatus::Committed, over.ended_at));
     assert_eq!(over.untouched_paths, seen[2], "the closing words are asked with it");
 }
 

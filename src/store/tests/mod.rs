@@ -171,10 +171,10 @@ fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
         Sprint::new(sprint_id(number), Trigger::ManualStart, kickoff, Language::default());
     sprint.status = status;
     let id = TodoId::parse(&format!("todo-{number}")).unwrap();
-    let mut work = Todo::new(id, "greet", at(number));
-    work.backlog_id = Some(backlog_id(number));
-    work.progress.status = todo;
-    sprint.work.todos.push(work);
+    let mut shown = Todo::new(id, "greet", at(number));
+    shown.backlog_id = Some(backlog_id(number));
+    shown.progress.status = todo;
+    sprint.work.todos.push(shown);
     Change::save(sprint)
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::notes::Notes;
 use super::records::Records;
 use crate::domain::ids::{ItemId, RequestId, SprintId};
-use crate::domain::item::{ItemStatus, ItemTodo, fingerprint as item_fingerprint};
+use crate::domain::item::{ItemStatus, fingerprint as item_fingerprint};
 use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
 use crate::domain::record::{SCHEDULER, inside, item_path, request_path, sprint_path};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
@@ -235,15 +235,17 @@ fn items(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
             by_item.insert(id.clone(), todo);
         }
     }
+    for todo in sprint.iter().flat_map(|sprint| &sprint.work.todos) {
+        let item = todo.backlog_id.as_ref().and_then(|id| older.items.get_mut(id));
+        if let (Some(item), Some(sprint_id)) = (item, active) {
+            item.take_todo(sprint_id, &todo.progress);
+        }
+    }
     let known: BTreeSet<ItemId> = older.items.keys().cloned().collect();
     for item in older.items.values_mut() {
         let old = item.status;
         let todo = by_item.get(&item.backlog_id);
         item.depends_on.retain(|id| known.contains(id) && *id != item.backlog_id);
-        item.todo = todo.zip(active).map(|(todo, sprint_id)| ItemTodo {
-            sprint_id: sprint_id.clone(),
-            progress: todo.progress.clone(),
-        });
         item.status = match todo.map(|todo| todo.progress.status) {
             Some(TodoStatus::Queued | TodoStatus::Running) => ItemStatus::Selected,
             Some(TodoStatus::Committed | TodoStatus::Completed) if old.is_active() => {
