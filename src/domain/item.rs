@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{ItemId, RequestId, SprintId};
+use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
@@ -244,6 +244,13 @@ impl Item {
             let (sprint_id, progress) = (sprint_id.clone(), progress.clone());
             self.todo = Some(ItemTodo { sprint_id, progress });
         }
+    }
+
+    /// Whether this todo can be its: it is, or no other one is that is not over.
+    #[must_use]
+    pub fn may_be(&self, todo: &TodoId) -> bool {
+        let its = self.todo.as_ref().map(|it| &it.progress);
+        its.is_none_or(|it| it.todo_id == *todo || it.status.is_terminal())
     }
 
     /// It without its todo, for whoever is told of that elsewhere.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{closeout, position, queue, say, start};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{RequestId, SprintId};
-use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus};
+use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
@@ -211,11 +211,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     // An item that is settled, or another todo by now, is not done once more.
     let is_its = |todo: &Todo| {
         let item = queue::item_of(turn, todo, id);
-        let may_be = |item: Item| {
-            let its = item.todo.map(|todo| todo.progress);
-            its.is_none_or(|it| it.todo_id == todo.progress.todo_id || it.status.is_terminal())
-        };
-        todo.backlog_id.is_none() || item.is_some_and(may_be)
+        todo.backlog_id.is_none() || item.is_some_and(|it| it.may_be(&todo.progress.todo_id))
     };
     let rank = |todo: &Todo| match todo.progress.status {
         TodoStatus::Blocked if !is_its(todo) => None,

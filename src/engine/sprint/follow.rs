@@ -205,14 +205,10 @@ fn with_paths(turn: &Turn<'_>, request: &Request, progress: TodoProgress) -> Tod
 
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) {
     let Some(mut item) = queue::item_of(turn, todo, sprint) else { return };
-    let mine = ItemTodo { sprint_id: sprint.clone(), progress: todo.progress.clone() };
-    let is_another = |it: &ItemTodo| {
-        it.progress.todo_id != mine.progress.todo_id && !it.progress.status.is_terminal()
-    };
-    if item.todo.as_ref().is_some_and(is_another) {
+    if !item.may_be(&todo.progress.todo_id) {
         return;
     }
-    item.todo = Some(mine);
+    item.todo = Some(ItemTodo { sprint_id: sprint.clone(), progress: todo.progress.clone() });
     backlog::set_by_todo(&mut item, Some(request), turn.now);
     // What an earlier request of it came to is over.
     item.origin.remove("todo_id");
