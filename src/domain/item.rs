@@ -246,11 +246,17 @@ impl Item {
         }
     }
 
-    /// Whether this todo can be its: it is, or no other one is that is not over.
+    /// Whether it is this todo.
     #[must_use]
-    pub fn may_be(&self, todo: &TodoId) -> bool {
-        let its = self.todo.as_ref().map(|it| &it.progress);
-        its.is_none_or(|it| it.todo_id == *todo || it.status.is_terminal())
+    pub fn is_todo(&self, id: &TodoId) -> bool {
+        self.todo.as_ref().is_some_and(|todo| todo.progress.todo_id == *id)
+    }
+
+    /// Whether it is this todo, or can become it: it is no other one that is not over.
+    #[must_use]
+    pub fn may_be_todo(&self, id: &TodoId) -> bool {
+        let is_over = |todo: &ItemTodo| todo.progress.status.is_terminal();
+        self.is_todo(id) || self.todo.as_ref().is_none_or(is_over)
     }
 
     /// It without its todo, for whoever is told of that elsewhere.

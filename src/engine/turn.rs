@@ -529,10 +529,10 @@ impl Turn<'_> {
         todo.progress.updated_at = Some(now);
         let (item, progress) = (todo.backlog_id.clone(), todo.progress.clone());
         let item = item.and_then(|id| self.item(&id)).cloned();
-        let is_its = |item: &Item| {
-            let is_it = |it: &ItemTodo| it.progress.todo_id == progress.todo_id;
-            let is_open = !progress.status.is_terminal();
-            item.may_be(&progress.todo_id) && (is_open || item.todo.as_ref().is_some_and(is_it))
+        let todo_id = progress.todo_id.clone();
+        let is_its = |item: &Item| match progress.status.is_terminal() {
+            true => item.is_todo(&todo_id),
+            false => item.may_be_todo(&todo_id),
         };
         if let Some(mut item) = item.filter(is_its) {
             item.todo = Some(ItemTodo { sprint_id: id.clone(), progress });
@@ -543,8 +543,8 @@ impl Turn<'_> {
     /// An item is its todo no longer; one that is another by now stays as it is.
     pub(super) fn leave_todo(&mut self, todo: &Todo, change: impl FnOnce(&mut Item)) {
         let item = todo.backlog_id.as_ref().and_then(|id| self.item(id));
-        let may_be = |item: &&Item| item.may_be(&todo.progress.todo_id);
-        let Some(item) = item.filter(may_be) else { return };
+        let is_its = |item: &&Item| item.may_be_todo(&todo.progress.todo_id);
+        let Some(item) = item.filter(is_its) else { return };
         let id = item.backlog_id.clone();
         self.edit_item(&id, |item| {
             item.todo = None;

@@ -211,7 +211,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     // An item that is settled, or another todo by now, is not done once more.
     let is_its = |todo: &Todo| {
         let item = queue::item_of(turn, todo, id);
-        todo.backlog_id.is_none() || item.is_some_and(|it| it.may_be(&todo.progress.todo_id))
+        todo.backlog_id.is_none() || item.is_some_and(|it| it.may_be_todo(&todo.progress.todo_id))
     };
     let rank = |todo: &Todo| match todo.progress.status {
         TodoStatus::Blocked if !is_its(todo) => None,

@@ -205,7 +205,7 @@ fn with_paths(turn: &Turn<'_>, request: &Request, progress: TodoProgress) -> Tod
 
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) {
     let Some(mut item) = queue::item_of(turn, todo, sprint) else { return };
-    if !item.may_be(&todo.progress.todo_id) {
+    if !item.may_be_todo(&todo.progress.todo_id) {
         return;
     }
     item.todo = Some(ItemTodo { sprint_id: sprint.clone(), progress: todo.progress.clone() });

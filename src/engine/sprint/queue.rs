@@ -301,24 +301,17 @@ pub(super) fn item_of(turn: &Turn<'_>, todo: &Todo, sprint: &SprintId) -> Option
 }
 
 /// Items that are gone come back from the todos that wait for their turn or are at work: somebody removed a record while
-/// the team was down. One that an older build wrote gets the todo that it is.
+/// the team was down. One whose record says nothing of its todo, as an older copy of it, gets that back.
 pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
-    let knows_it = |todo: &Todo| {
+    let is_lost = |todo: &Todo| {
+        let id = &todo.progress.todo_id;
+        let lacks_it = |item: &Item| !item.is_todo(id) && item.may_be_todo(id);
         let item = todo.backlog_id.as_ref().map(|id| turn.item(id));
-        item.is_none_or(|item| {
-            item.is_some_and(|item| {
-                let has = |it: &ItemTodo| {
-                    it.progress.todo_id == todo.progress.todo_id
-                        || !it.progress.status.is_terminal()
-                };
-                item.todo.as_ref().is_some_and(has)
-            })
-        })
+        !todo.progress.status.is_terminal() && item.is_some_and(|it| it.is_none_or(lacks_it))
     };
-    let is_unknown = |todo: &Todo| !todo.progress.status.is_terminal() && !knows_it(todo);
     let todos: Vec<(usize, Todo)> = (sprint.work.todos.iter().enumerate())
-        .filter(|(_, todo)| is_unknown(todo))
+        .filter(|(_, todo)| is_lost(todo))
         .map(|(at, todo)| (at, todo.clone()))
         .collect();
     for (at, todo) in todos {

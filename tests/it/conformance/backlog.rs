@@ -25,16 +25,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         theirs: |theirs| json!({"changed": theirs["ret"], "item": state(&item(&theirs["after"]["backlog_item"]))}),
         rules: &[
             NO_STATUS,
-            Rule {
-                row: FAILED.0,
-                instead: FAILED.1,
-                applies: has_failed,
-                expected: |args, theirs| {
-                    let mut expected = theirs.clone();
-                    waits_for_a_person(&mut expected["item"], args);
-                    expected
-                },
-            },
+            FAILED,
             Rule {
                 row: "9.7",
                 instead: "an item whose commit is missing says so",
@@ -63,16 +54,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         },
         theirs: |theirs| facts(&item(theirs)),
         rules: &[
-            Rule {
-                row: FAILED.0,
-                instead: FAILED.1,
-                applies: has_failed,
-                expected: |args, theirs| {
-                    let mut expected = theirs.clone();
-                    waits_for_a_person(&mut expected, args);
-                    expected
-                },
-            },
+            FAILED,
             Rule {
                 row: "4.4, 9.7",
                 instead: "a status that is no word of ours does not parse, and a missing commit is a reason",
@@ -189,16 +171,19 @@ fn is_silently_uncommitted(args: &Value) -> bool {
     status(args) == Some(TodoStatus::Uncommitted) && text(&args["todo"], "summary").is_empty()
 }
 
-const FAILED: (&str, &str) = ("9.7", "what failed waits for a person under its own id");
-
-fn has_failed(args: &Value) -> bool {
-    status(args) == Some(TodoStatus::Failed)
-}
-
-fn waits_for_a_person(item: &mut Value, args: &Value) {
-    item["status"] = json!(ItemStatus::Blocked);
-    item["blocked_reason"] = json!(text(&args["todo"], "summary"));
-}
+const FAILED: Rule = Rule {
+    row: "9.7",
+    instead: "what failed waits for a person under its own id",
+    applies: |args| status(args) == Some(TodoStatus::Failed),
+    expected: |args, theirs| {
+        let mut expected = theirs.clone();
+        let is_within = expected["item"].is_object();
+        let item = if is_within { &mut expected["item"] } else { &mut expected };
+        item["status"] = json!(ItemStatus::Blocked);
+        item["blocked_reason"] = json!(text(&args["todo"], "summary"));
+        expected
+    },
+};
 
 fn again(id: ItemId, args: &Value) -> Item {
     let todo = todo(&args["todo"]);
