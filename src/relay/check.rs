@@ -18,6 +18,9 @@ pub enum BadEnvelope {
     /// A link, folder or device.
     #[error("it is no ordinary file")]
     NoFile,
+    /// Its file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
     /// In the inbox of another role.
     #[error("it is for {target} but lies in the inbox of {inbox}")]
     WrongInbox {

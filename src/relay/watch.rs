@@ -154,7 +154,12 @@ pub fn examine(
         if known.has(path, *role) {
             continue;
         }
-        match look(root, known, *role, path)? {
+        // Whatever is wrong with one file, the others are envelopes all the same.
+        let looked = look(root, known, *role, path).unwrap_or_else(|error| {
+            tracing::warn!(path = %path.display(), %error, "a file in an inbox cannot be looked at");
+            None
+        });
+        match looked {
             None => {}
             Some(Ok(envelope)) if envelope.place == EnvelopeFolder::Dead => {
                 found.push(ScanResult::Replayed(Box::new(fresh(envelope))));
@@ -162,8 +167,10 @@ pub fn examine(
             Some(Ok(envelope)) => found.push(ScanResult::Dropped(Box::new(fresh(envelope)))),
             Some(Err(reason)) => {
                 tracing::warn!(path = %path.display(), %reason, "a file in an inbox is no envelope");
-                let path = bury(root, *role, path, &reason)?;
-                found.push(ScanResult::Bad { path, reason });
+                match bury(root, *role, path, &reason) {
+                    Ok(path) => found.push(ScanResult::Bad { path, reason }),
+                    Err(error) => tracing::warn!(%error, "it stays where it is"),
+                }
             }
         }
     }
@@ -202,7 +209,7 @@ fn look(
     let bytes = match files::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Ok(Some(Err(BadEnvelope::Unreadable(error.to_string())))),
     };
     let envelope = match check::read(&bytes, role) {
         Ok(envelope) => envelope,

@@ -474,16 +474,20 @@ async fn action(
 ) -> Result<EffectOutcome, EffectError> {
     let operation =
         team.hub.read(|state| state.operations.get(id).cloned()).ok_or(EffectError::Unwanted)?;
-    // An action is not repeatable by nature: one that an earlier start began is not begun again.
-    if effect.attempts > 0 {
-        let message = "the team was restarted while it ran; whether it finished is not known";
-        return Ok(EffectOutcome::failed(message));
-    }
     let log = team.root().join(&operation.log_file);
     if let Some(folder) = log.parent() {
         files::create_dir_all(folder)?;
     }
     let dir = team.workspace.state_dir().join("operations").join(format!("{id}.run"));
+    // An action is not repeatable by nature: one that an earlier start began is not begun again.
+    if effect.attempts > 0 {
+        // What it said until then is kept, unless it still speaks.
+        if !matches!(supervise::adopt(&dir)?, supervise::RunFolderState::Running(_)) {
+            tasks::blocking(move || keep_log(&dir, &log)).await??;
+        }
+        let message = "the team was restarted while it ran; whether it finished is not known";
+        return Ok(EffectOutcome::failed(message));
+    }
     let Some((program, args)) = operation.command.split_first() else {
         return Ok(EffectOutcome::failed("the command is empty"));
     };

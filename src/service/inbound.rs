@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::answers;
 use super::ended::with_ended;
+use super::hub::HubError;
 use super::plan_file;
 use super::team::Team;
 use crate::discord::{Facts, Inbound};
@@ -24,7 +25,10 @@ pub(super) async fn listen(team: Arc<Team>, mut facts: Facts) {
         };
         let Some(fact) = fact else { break };
         given_up |= matches!(fact, Inbound::Fatal { role: None, .. });
-        take(&team, fact).await;
+        if take(&team, fact).await.is_err() {
+            // Asking for the next fact would say that this one is dealt with; it is read again by the next start.
+            return team.closing.cancelled().await;
+        }
     }
     if given_up {
         // A person has to do something about Discord; the command line still reaches the team.
@@ -32,7 +36,7 @@ pub(super) async fn listen(team: Arc<Team>, mut facts: Facts) {
     }
 }
 
-async fn take(team: &Arc<Team>, fact: Inbound) {
+async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
     let event = match fact {
         Inbound::Connected { fresh, identity } => {
             tracing::info!(fresh, "connected to Discord");
@@ -43,28 +47,28 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             if fresh {
                 catch_up(team).await;
             }
-            return;
+            return Ok(());
         }
         Inbound::Live => {
             tracing::debug!("caught up with Discord");
-            return;
+            return Ok(());
         }
         Inbound::Disconnected { reason } => {
             tracing::info!(%reason, "Discord is away; trying again");
-            return;
+            return Ok(());
         }
         Inbound::Degraded { reason } => {
             tracing::warn!(%reason, "Discord works with less");
-            return;
+            return Ok(());
         }
         Inbound::Fatal { role, reason } => {
             let who = role.map_or("the team's bot", crate::domain::role::Role::as_str);
             tracing::error!(%who, %reason, "Discord will not be tried again until a restart");
-            return;
+            return Ok(());
         }
         Inbound::ChannelsChanged => {
             if !team.hub.read(|state| standing::refused(state).next().is_some()) {
-                return;
+                return Ok(());
             }
             Event::ChannelsChanged
         }
@@ -78,7 +82,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
                 state.channels.get(&channel_id).is_none_or(|mark| mark.watermark < message_id)
             });
             if !news {
-                return;
+                return Ok(());
             }
             Event::Seen { channel_id, message_id }
         }
@@ -95,14 +99,14 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
                     Err(error) => tracing::warn!(%error, "a command was not carried out"),
                 }
             });
-            return;
+            return Ok(());
         }
         Inbound::Plan { actor, dropped, reply } => {
             let team = Arc::clone(team);
             tasks::spawn("plan", async move {
                 plan_file::import(&team, actor, dropped, reply).await;
             });
-            return;
+            return Ok(());
         }
         Inbound::Question { actor, question, reply } => {
             let team = Arc::clone(team);
@@ -115,15 +119,15 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
                     Err(error) => tracing::warn!(%error, "a question was not answered"),
                 }
             });
-            return;
+            return Ok(());
         }
         Inbound::Typing { typing, suggest } => {
             let suggestions = answers::suggest(team, &typing);
             tasks::spawn("suggest", async move { suggest.say(&suggestions).await });
-            return;
+            return Ok(());
         }
     };
-    tell(team, event).await;
+    tell(team, event).await
 }
 
 /// Older workspaces name no server: the one that the bot is in is home. Where there are several, a person has to
@@ -176,10 +180,12 @@ async fn catch_up(team: &Arc<Team>) {
     team.link.catch_up(&marks);
 }
 
-async fn tell(team: &Team, event: Event) {
-    match team.insist(event).await {
-        Ok(Answer::Ignored(why)) => tracing::debug!(why, "ignored"),
-        Ok(Answer::Accepted | Answer::Say(_) | Answer::Refused(_)) => {}
-        Err(error) => tracing::warn!(%error, "a message was not taken in; it is read again later"),
+async fn tell(team: &Team, event: Event) -> Result<(), HubError> {
+    let answer = team.insist(event).await.inspect_err(
+        |error| tracing::warn!(%error, "a message was not taken in; it is read again later"),
+    )?;
+    if let Answer::Ignored(why) = answer {
+        tracing::debug!(why, "ignored");
     }
+    Ok(())
 }

@@ -29,6 +29,7 @@ pub fn init(root: &Path, quiet: bool) -> Result<(), FileError> {
         .with_env_filter(filter)
         .with_ansi(false)
         .with_target(false)
+        .log_internal_errors(false)
         .with_writer(sink)
         .finish();
     // A second start in one process keeps the first subscriber; only tests do that.
@@ -86,9 +87,10 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let text = redact(&text);
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).write(&text)?;
+        // A disk may be full and a terminal closed: nothing ends because a line of the log is lost.
+        let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write(&text);
         if !self.quiet {
-            io::stderr().write_all(text.as_bytes())?;
+            let _ = io::stderr().write_all(text.as_bytes());
         }
         Ok(bytes.len())
     }
@@ -130,5 +132,15 @@ mod tests {
         let mut log = LogFile::open(folder.path().to_owned(), 20).unwrap();
         log.write("after a restart\n").unwrap();
         assert!(files::read_text(&names[0]).unwrap().starts_with("line 018"), "its length counts");
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_written_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = LogFile::open(folder.path().to_owned(), 20).unwrap();
+        log.file = files::open_append(Path::new("/dev/full")).unwrap();
+        assert!(log.write("it is full").is_err());
+        let mut sink = Sink { file: Arc::new(Mutex::new(log)), quiet: true };
+        assert_eq!(sink.write(b"it is full").unwrap(), 10);
     }
 }

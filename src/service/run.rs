@@ -27,6 +27,7 @@ use crate::domain::config::{AgentKind, AgentSandbox, Voice};
 use crate::domain::event::Event;
 use crate::domain::ids::{BootId, IdError, MessageId};
 use crate::domain::role::Role;
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::import::older;
@@ -425,7 +426,7 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) -> Result<(), R
 /// The worker of this process.
 fn start_worker(team: &Arc<Team>) -> Result<(), RunError> {
     let worker = Worker::new(WorkerParts {
-        boot: BootId::parse(&ids::uuid_v7().to_string())?,
+        boot: next_boot(team)?,
         driver: Arc::clone(&team.driver),
         models: Arc::clone(&team.models),
         contract: CONTRACT,
@@ -437,6 +438,17 @@ fn start_worker(team: &Arc<Team>) -> Result<(), RunError> {
     let messages = team.transport.listen(LOCAL_WORKER);
     tasks::spawn_needed("worker", worker::serve(Arc::new(worker), messages));
     Ok(())
+}
+
+/// A start that is later than each that holds a run, also where the clock of the machine was set back since.
+fn next_boot(team: &Team) -> Result<BootId, IdError> {
+    let fresh = BootId::parse(&ids::uuid_v7().to_string())?;
+    let holders = |state: &State| state.runs.values().filter_map(|run| run.granted.clone()).max();
+    let held = team.hub.read(holders).filter(|held| *held >= fresh);
+    match held.and_then(|held| ids::uuid_after(held.as_str())) {
+        Some(next) => BootId::parse(&next.to_string()),
+        None => Ok(fresh),
+    }
 }
 
 /// The signals by which a team is told to stop.

@@ -24,10 +24,10 @@ use crate::domain::time::Timestamp;
 use crate::engine::Answer;
 use crate::git::Project;
 use crate::model_proxy::ModelServers;
-use crate::platform::clock;
 use crate::platform::files;
 use crate::platform::full_disk;
 use crate::platform::transport::Transport;
+use crate::platform::{alarm, clock};
 use crate::store::Store;
 use crate::worker::{self, RUNS};
 use crate::workspace::Workspace;
@@ -117,13 +117,12 @@ pub(super) fn now() -> Timestamp {
     Timestamp::new(clock::now())
 }
 
-/// Waits until `due`, or for ever where there is nothing to wait for.
+/// Waits until the clock of the wall has come to `due`, or for ever where there is nothing to wait for.
 pub(super) async fn until(due: Option<Timestamp>) {
-    match due {
-        Some(due) => {
-            let millis = u64::try_from(due.millis() - now().millis()).unwrap_or(0);
-            tokio::time::sleep(std::time::Duration::from_millis(millis + 1)).await;
-        }
-        None => std::future::pending().await,
+    let Some(due) = due else { return std::future::pending().await };
+    if let Err(error) = alarm::at(due.utc()).await {
+        tracing::warn!(%error, "the system gives no alarm; counting the time instead");
+        let millis = u64::try_from(due.millis() - now().millis()).unwrap_or(0);
+        tokio::time::sleep(std::time::Duration::from_millis(millis + 1)).await;
     }
 }

@@ -23,7 +23,7 @@ use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::verification::Verification;
-use crate::platform::disk::{Disk, replace_synced};
+use crate::platform::disk::{Disk, Node, replace_synced};
 use crate::platform::files;
 
 /// The folder of the packs.
@@ -137,6 +137,10 @@ impl Packing<'_> {
                 continue;
             };
             let path = format!("{folder}/{name}");
+            // What an action left that was cut off is a folder.
+            if self.disk.node(&self.root.join(&path))? != Some(Node::File) {
+                continue;
+            }
             match is_written_since(self.disk, &self.root.join(&path), self.rules.ended_before)? {
                 true => drop(young.insert(stem.to_owned())),
                 false => found.entry(stem.to_owned()).or_default().push(path),

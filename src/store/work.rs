@@ -15,6 +15,7 @@ use super::images::ChangeDraft;
 use super::index::checkpoint;
 use super::journal::{Failure, Journal, Pending};
 use super::views::Views;
+use crate::domain::record::RUNTIME;
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, is_full};
 use crate::platform::files::FileError;
@@ -260,7 +261,11 @@ impl Writer {
 
     fn note(&self, note: ViewTask) {
         // The other thread outlives this one unless it panicked, and then nobody gets an answer.
-        let _ = self.notes.send(note);
+        if self.notes.send(note).is_err() {
+            let source = std::io::Error::other("the thread that writes the files has ended");
+            let path = PathBuf::from(RUNTIME);
+            self.failure.set(Arc::new(FileError { action: "write", path, source }));
+        }
     }
 }
 

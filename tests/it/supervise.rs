@@ -195,6 +195,16 @@ async fn a_program_that_is_not_there_is_said_so() {
 }
 
 #[tokio::test]
+async fn an_outcome_that_went_with_the_power_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, run_dir) = shell(folder.path(), "true");
+    in_time(run(&spec, &run_dir)).await.unwrap();
+    assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Finished(_)));
+    std::fs::write(run_dir.join("exit.json"), "").unwrap();
+    assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Never));
+}
+
+#[tokio::test]
 async fn a_run_folder_has_one_supervisor_and_one_life() {
     let folder = tempfile::tempdir().unwrap();
     let (spec, run_dir) = shell(folder.path(), "echo up; sleep 1000");

@@ -162,6 +162,10 @@ impl HubSide {
                     vec![HubStep::Decide(Decision::Fail { reason, agent_lives: true })]
                 }
             },
+            // It is asked to look again in a while.
+            WorkerBody::Over(RunEnd::Ended { agent_lives: true }) if self.unable.is_some() => {
+                Vec::new()
+            }
             WorkerBody::Over(RunEnd::Ended { agent_lives }) => {
                 vec![HubStep::Decide(match (self.unable.take(), agent_lives) {
                     (Some(reason), _) => Decision::Fail { reason, agent_lives },

@@ -482,3 +482,19 @@ fn a_run_has_one_result_and_always_an_owner() {
         panic!("{broken}");
     }
 }
+
+/// An agent whose end cannot be found out is looked at again in a while, and not as fast as messages go.
+#[test]
+fn an_agent_that_may_live_is_looked_at_again_with_a_pause() {
+    let (holder, lives) = (boot(1), RunEnd::Ended { agent_lives: true });
+    let facts = RunFacts { generation: 1, granted: Some(&holder), controls: &[], wanted: true };
+    let mut hub = HubSide::new(&facts, Lease::default(), 0);
+    hub.end(holder.clone(), "it cannot".to_owned(), 10);
+    let said = hub.receive(&facts, (1, holder.clone()), WorkerBody::Over(lives.clone()), 20);
+    assert!(said.is_empty(), "{said:?}");
+    assert_eq!(hub.due(), 10 + RESEND_MS);
+    // And whoever is told so looks.
+    let (mut worker, _) = WorkerSide::was_over(lives, 0);
+    let steps = worker.receive(HubBody::Ended { reason: EndReason::Unable }, 30);
+    assert!(matches!(steps[..], [WorkerStep::Stop]), "{steps:?}");
+}

@@ -159,12 +159,12 @@ impl WorkerSide {
                 self.phase = Phase::Ending(Some(RunEnd::Ended { agent_lives: false }));
                 Vec::new()
             }
-            Phase::Over(RunEnd::Ended { .. }) => {
-                let Phase::Over(over) = &self.phase else { return Vec::new() };
-                vec![WorkerStep::Send(WorkerBody::Over(over.clone()))]
+            Phase::Over(RunEnd::Unable(_) | RunEnd::Ended { agent_lives: true }) => {
+                self.stop(Some(RunEnd::Ended { agent_lives: false }))
             }
-            Phase::Over(RunEnd::Unable(_)) => self.stop(Some(RunEnd::Ended { agent_lives: false })),
-            Phase::Over(RunEnd::Report(_) | RunEnd::Lost) => {
+            Phase::Over(
+                RunEnd::Report(_) | RunEnd::Lost | RunEnd::Ended { agent_lives: false },
+            ) => {
                 self.phase = Phase::Over(RunEnd::Ended { agent_lives: false });
                 vec![WorkerStep::Send(WorkerBody::Over(RunEnd::Ended { agent_lives: false }))]
             }

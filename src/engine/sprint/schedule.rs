@@ -1,6 +1,8 @@
 //! When sprints begin by themselves (`spec/teams.md` 9.1 and 9.2). Nothing is polled: [`due`] names the
 //! next instant at which something can change by time alone.
 
+use std::collections::BTreeSet;
+
 use super::{backlog, say, slots, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
@@ -15,10 +17,10 @@ use crate::engine::turn::Turn;
 /// The next instant at which the engine wants to hear [`crate::domain::event::Event::Tick`]; none while
 /// only people and running work can change anything.
 #[must_use]
-pub fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
+pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
     let scheduler = &state.scheduler;
     let interval = u64::from(policy.sprint.interval_minutes) * 60;
-    let mut instants = Vec::new();
+    let mut instants = BTreeSet::new();
     match state.active_sprint() {
         Some(sprint) => {
             if sprint.closing.wrap_up.is_none() {
@@ -38,7 +40,7 @@ pub fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
         None => instants.extend(scheduler.slots.next_slot_at),
     }
     instants.extend(sourcing::due(state, policy));
-    instants.into_iter().min()
+    instants
 }
 
 /// What the clock alone brings about.

@@ -265,7 +265,7 @@ impl World {
 
     /// Time passes, and the engine is told where it asked to be.
     pub(super) fn wait_until_due(&mut self) -> bool {
-        let Some(due) = crate::engine::due(&self.state, &self.policy) else {
+        let Some(due) = crate::engine::due(&self.state, &self.policy).pop_first() else {
             return false;
         };
         self.clock = self.clock.max(due.millis());

@@ -42,7 +42,12 @@ pub fn adopt(run_dir: &Path) -> Result<RunFolderState> {
     let lock = files::open_append(&path)?;
     // The outcome is written before the lock is given up, so it is read after the lock was tried.
     let free = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-    Ok(match read_exit(run_dir)? {
+    let exit = match read_exit(run_dir) {
+        // It went with the power before it was durable; whoever did not sync it repeats the run.
+        Err(SuperviseError::Parse { .. }) if free => None,
+        exit => exit?,
+    };
+    Ok(match exit {
         Some(exit) if free => RunFolderState::Finished(exit),
         None if free => RunFolderState::Never,
         Some(_) | None => RunFolderState::Running(Adoption { run_dir: run_dir.to_owned() }),

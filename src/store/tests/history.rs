@@ -72,6 +72,10 @@ fn what_ended_is_packed_and_what_is_open_unmerged_or_of_a_sprint_stays() {
     let disk = SimDisk::new();
     let store = life(&disk);
     let old = old_files(&disk);
+    // An action that was cut off has left a folder beside its record.
+    let left = format!("{ROOT}/{}/operations/op-1.run", crate::domain::record::RUNTIME);
+    disk.write(&Path::new(&left).join("stdout"), b"half").unwrap();
+    disk.write(Path::new(&left.replace(".run", ".json")), b"{}").unwrap();
     let rules = Retention { unmerged: BTreeSet::from([request_id(3)]), ..rules() };
     let before = disk.contents();
     let young = Retention { ended_before: Timestamp::from_millis(0), ..rules.clone() };
