@@ -7,9 +7,11 @@ use crate::domain::gate::{Gate, GateKind, WayAhead};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::language::Language;
-use crate::domain::request::Request;
+use crate::domain::request::{ActionAtGate, Request};
 use crate::domain::state::State;
-use crate::engine::{budget_on_card, by_guard, command_lines, content_of, contract, needs_reason};
+use crate::engine::{
+    budget_on_card, by_guard, command_lines, content_of, contract, needs_reason, red_before,
+};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -111,12 +113,32 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                 say(format_args!("The way ahead: {turns} turns of roles{cost}."));
             }
         }
-        (GateKind::Action, _) | (_, None) => {}
+        (GateKind::Action, _) => {
+            if let Some(ActionAtGate { name, command }) = &request.params.action_at_gate {
+                say(format_args!("{name} would run: {}", command.join(" ")));
+            }
+        }
+        (GateKind::Prepare, commit) => {
+            if let Some(asked) = &request.work.preparation_asked {
+                say(format_args!("It alters: {}", asked.files.join(", ")));
+                say(
+                    "What they name is the code of others. With a yes this runs, apart from everything else:",
+                );
+                asked.commands.iter().for_each(|command| say(format_args!("  {command}")));
+                if asked.has_network {
+                    say("It has this machine's network.");
+                }
+                if !asked.secrets.is_empty() {
+                    say(format_args!("It is given {}.", asked.secrets.join(", ")));
+                }
+            }
+            commit.iter().for_each(|commit| say(&commit.excerpt));
+        }
+        (_, None) => {}
         (
             GateKind::UnprovenCommit
             | GateKind::GuardedCommit
             | GateKind::RedBase
-            | GateKind::Prepare
             | GateKind::Commit,
             Some(commit),
         ) => {
@@ -126,6 +148,10 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                 say(format_args!("  {}", changed.path));
             }
             say(&commit.excerpt);
+            if gate.kind == GateKind::RedBase {
+                say("This fails at it, and failed before it:");
+                red_before(request).iter().for_each(|line| say(format_args!("  {line}")));
+            }
             if let Some(proposal) = &gate.shown_checks {
                 say("No check has proven it. The project shows:");
                 for command in command_lines(&[&proposal.prepare[..], &proposal.checks].concat()) {

@@ -215,7 +215,7 @@ fn tell(teller: &Teller, evidence: &Evidence) {
         teller.line(mark(check), &teller.words("checks.check", &object(values)));
         if check.verdict != CheckVerdict::Passed {
             for line in check.log_tail.lines() {
-                say(format_args!("    {}", plain(line)));
+                say(format_args!("    {line}"));
             }
         }
     }

@@ -27,7 +27,8 @@ pub(super) struct Args {
     /// Only bring newer texts of prompts and skills; an edited one stays
     #[arg(long, conflicts_with = "reset")]
     refresh_prompts: bool,
-    /// Begin again: requests, sprints, logs and role files go into a folder beside, sprint history stays
+    /// Begin again: requests, sprints, logs, role files and your team_runtime.yaml and routes.yaml go into a folder
+    /// beside; sprint history and the settings for Discord stay
     #[arg(long)]
     reset: bool,
     /// With `--reset`: do not ask
@@ -85,11 +86,12 @@ fn alone(root: &Path, yes: bool) -> Result<store::WorkspaceLock, Failure> {
     if !terminal::is_there() {
         let command = format!("teams init --reset --yes --workspace-root '{place}'");
         return Err(Failure::new(refused)
-            .hint(Some(format!("`{command}` does it; what is there is kept in a folder beside"))));
+            .hint(Some(format!("`{command}` does it; what is there, your team_runtime.yaml among it, is kept in a folder \
+                 beside"))));
     }
     let question = format!(
-        "The workspace {place} begins again: {open} open requests, sprints, logs and role files go into a folder \
-         beside. Go on? (yes/no) "
+        "The workspace {place} begins again: {open} open requests, sprints, logs, role files and your settings \
+         (team_runtime.yaml, routes.yaml) go into a folder beside. Go on? (yes/no) "
     );
     match terminal::line(&question) {
         Ok(answer) if answer == "yes" => Ok(hold),
@@ -131,6 +133,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     if let Some(backup) = &report.backup {
         say(format_args!("  what was there before is in {}", backup.display()));
+        say("  team_runtime.yaml is a new one: copy the old one back to keep your settings");
     }
     if !report.refreshed {
         say(

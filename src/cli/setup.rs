@@ -156,8 +156,11 @@ fn make(
 }
 
 fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError> {
-    if !args.yes && !args.dry_run && !teller.is_json() && terminal::is_there() {
+    if !args.yes && !args.dry_run {
         let things = setup::undoable(root)?.things;
+        if !things.is_empty() && (teller.is_json() || !terminal::is_there()) {
+            return Err(SetupError::UndoUnasked { things: things.len() });
+        }
         if !things.is_empty() {
             let mut values = Map::new();
             values.insert("count".to_owned(), json!(things.len()));

@@ -112,8 +112,9 @@ fn says(message: &SeenMessage, marker: &Marker<'_>) -> bool {
     let card = |embed: Option<&Value>| {
         embed.map(|it| (it.get("title").cloned(), it.get("description").cloned()))
     };
+    // Discord shows what a link leads to as an embed of its own.
     message.content.trim() == marker.text.trim()
-        && card(message.embeds.first()) == card(marker.embed)
+        && (marker.embed.is_none() || card(message.embeds.first()) == card(marker.embed))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::assets::catalog::Catalog;
 use crate::discord::identity::Identity;
 use crate::discord::person_request::Typing;
 use crate::discord::rest::Rest;
+use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::actor::Actor;
 use crate::domain::commands::Question;
 use crate::domain::ids::{ChannelId, MessageId};
@@ -170,7 +171,7 @@ impl InteractionReply {
     /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
     pub async fn say(self, content: &Content) {
         let text = match self.catalog.render(content) {
-            Ok(rendered) => redact(&rendered.text).into_owned(),
+            Ok(rendered) => shorten(&redact(&rendered.text), MESSAGE_LIMIT),
             Err(error) => {
                 tracing::error!(%error, "a command's answer cannot be said");
                 return;

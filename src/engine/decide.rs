@@ -101,7 +101,7 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
 fn close(turn: &mut Turn<'_>) {
     sprint::follow(turn);
     for id in train::edited(turn) {
-        progress::goes_by_the_new_words(turn, &id);
+        progress::goes_back_for_words(turn, &id);
     }
     let mut cards = train::advance(turn);
     cards.extend(turn.touched());

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, act};
 use super::decision::Answer;
-use super::message::{reply, saved};
-use super::progress::resume;
+use super::message::{reply, saved, tell_of_missing_files};
+use super::progress::{goes_back_for_words, resume};
 use super::turn::Turn;
-use super::{questions, runs, say};
-use crate::domain::ids::RequestId;
+use super::{questions, runs, say, train};
+use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
@@ -62,15 +62,19 @@ pub(super) fn steer(
 ) -> Result<(&'static str, Value), (&'static str, Value)> {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     let name = granted.name();
+    let is_late = train::is_merging(turn, id);
     let Some(request) = turn.edit(id) else {
         return Err(("unknown_request", json!({ "request_id": id.as_str() })));
     };
+    if is_late {
+        return Err(("edited_too_late", json!({ "request_id": id.as_str() })));
+    }
     if taken(&request.params.followups) >= limit {
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
     }
     let words = Followup::command(&name, text.to_owned(), now);
     let key = words.key();
-    request.params.followups.push(words);
+    request.params.take_in(words);
     let blocked = request.status == RequestStatus::Blocked;
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);
@@ -80,8 +84,16 @@ pub(super) fn steer(
         resume(turn, id, SelectionSource::PlanningResume);
         return Ok(("resumed", json!({ "request_id": id.as_str() })));
     }
-    runs::steer(turn, id, key);
+    reaches_somebody(turn, id, key);
     Ok(("followup_taken", json!({})))
+}
+
+/// New words go to the agent at work, where there is one; what waits for nothing but the branch goes back for them.
+pub(super) fn reaches_somebody(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
+    runs::steer(turn, id, key);
+    if turn.request(id).is_some_and(|it| it.params.has_unread()) && train::leave(turn, id) {
+        goes_back_for_words(turn, id);
+    }
 }
 
 /// Places taken of those that a request has.
@@ -90,11 +102,15 @@ fn taken(followups: &[Followup]) -> usize {
 }
 
 /// Why a follow-up changed nothing.
-pub(super) const FULL: &str = "the request has all its follow-ups";
+pub(super) const FULL: &str = "the request takes no more words";
 
 /// Adds a message to what the roles read, or tells its author that the request can take no more.
 pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
+    if train::is_merging(turn, id) {
+        reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
+        return false;
+    }
     let Some(request) = turn.edit(id) else { return false };
     if taken(&request.params.followups) >= limit {
         let author = &message.author.name;
@@ -115,7 +131,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
             request.artifacts.push(file.clone());
         }
     }
-    request.params.followups.push(Followup {
+    request.params.take_in(Followup {
         message_id: Some(message.message_id),
         author_name: message.author.name.clone(),
         body: message.content.clone(),
@@ -124,6 +140,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         heard_by: Vec::new(),
         at_gate: false,
     });
-    runs::steer(turn, id, message.message_id);
+    tell_of_missing_files(turn, message, id);
+    reaches_somebody(turn, id, message.message_id);
     true
 }

@@ -7,6 +7,7 @@ use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::message::{
     answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
+    tell_of_missing_files,
 };
 use super::turn::Turn;
 use super::{
@@ -252,8 +253,10 @@ fn repeated(
         return Answer::Ignored("gone");
     };
     let Ok(granted) = authorize(turn.policy, asked.actor(), Resource::Request(request)) else {
+        reply(turn, message, "cancel.not_yours", json!({ "request_id": id.as_str() }));
         return Answer::Ignored("not theirs");
     };
+    let is_the_same = request.fingerprint == print(message);
     let new_files = saved(message).iter().any(|file| !request.artifacts.contains(file));
     if request.status == RequestStatus::Blocked {
         if new_files {
@@ -264,7 +267,8 @@ fn repeated(
             reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
             progress::resume(turn, id, SelectionSource::PlanningResume);
         } else {
-            if let Some(request) = turn.edit(id) {
+            // Whoever else lets it go on has not asked for it.
+            if let Some(request) = turn.edit(id).filter(|_| is_the_same) {
                 request.conversation.reply_route = route(message);
             }
             turn.record(id, EventKind::Retried, &message.author.name, "asked again", Value::Null);
@@ -273,6 +277,17 @@ fn repeated(
         }
         return Answer::Accepted;
     }
+    if new_files {
+        if !followup::add_followup(turn, id, message) {
+            return Answer::Ignored(followup::FULL);
+        }
+        turn.record(id, EventKind::Followup, &message.author.name, "more files", Value::Null);
+        reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
+        return Answer::Accepted;
+    }
+    let Some(request) = turn.request(id) else {
+        return Answer::Ignored("gone");
+    };
     let values = json!({
         "request_id": id.as_str(),
         "status": request.status,
@@ -370,10 +385,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
     if message.guild_id.is_some() && old_room.is_none() {
         open_room(turn, &id, message, &scope);
     }
-    let failed = message.attachments.iter().filter(|file| file.saved.is_none()).count();
-    if failed > 0 {
-        reply_about(turn, message, "attachments_failed", json!({ "count": failed }), Some(&id));
-    }
+    tell_of_missing_files(turn, message, &id);
     let served = |role: &Role| Role::ADDRESSED.contains(role) && turn.policy.serves.contains(role);
     let first = message.role.filter(served).unwrap_or(Role::Orchestrator);
     handoff::delegate(turn, &id, first, None, &scope, None);

@@ -1,6 +1,6 @@
 //! What a message is to requests, and the answer to it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::say;
 use super::turn::Turn;
@@ -15,7 +15,11 @@ pub(super) fn print(message: &Message) -> String {
         &message.author.id.to_string(),
         &message.channel_id.to_string(),
         "route",
-        &scope(message),
+        &match message.content.trim() {
+            // Every pasted picture has the same name, and where it was saved is its own.
+            "" => saved(message).join(", "),
+            words => words.to_owned(),
+        },
     )
 }
 
@@ -30,6 +34,14 @@ pub(super) fn scope(message: &Message) -> String {
 
 pub(super) fn saved(message: &Message) -> Vec<String> {
     message.attachments.iter().filter_map(|file| file.saved.clone()).collect()
+}
+
+/// Its author is told where the team goes on without a file that came with it.
+pub(super) fn tell_of_missing_files(turn: &mut Turn<'_>, message: &Message, id: &RequestId) {
+    let count = message.attachments.iter().filter(|file| file.saved.is_none()).count();
+    if count > 0 {
+        reply_about(turn, message, "attachments_left_out", json!({ "count": count }), Some(id));
+    }
 }
 
 pub(super) fn route(message: &Message) -> ReplyRoute {

@@ -67,4 +67,5 @@ pub use intake::{depends_on_roles, would_take_in};
 pub use lanes::{advice_of, choose as choose_lane, with_signals};
 pub use questions::may_ask;
 pub use runs::is_wanted;
+pub use say::red_before;
 pub use train::{expected, place};

@@ -87,10 +87,15 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 }
                 Act::Post { gate_id: Some(gate_id), .. } => {
                     let card = message_ids.last().map(|message| (channel_id, *message));
-                    if let Some(gate) = turn.before().gates.get(gate_id) {
-                        let gate = Gate { card, ..Gate::clone(gate) };
-                        turn.save(gate.clone());
-                        super::gates::card::point_to_card(turn, &gate, channel_id);
+                    match (turn.before().gates.get(gate_id), card) {
+                        (Some(gate), _) => {
+                            let gate = Gate { card, ..Gate::clone(gate) };
+                            turn.save(gate.clone());
+                            super::gates::card::point_to_card(turn, &gate, channel_id);
+                        }
+                        // It was decided before the card was there.
+                        (None, Some(card)) => say::unbutton(turn, card, old.request_id.as_ref()),
+                        (None, None) => {}
                     }
                 }
                 Act::Post { gate_id: None, menus, .. }

@@ -73,7 +73,7 @@ fn follow_from(
             }
         }
         WorkflowDecision::Closeout { .. } => {
-            if goes_by_the_new_words(turn, id) {
+            if goes_back_for_words(turn, id) {
                 return;
             }
             // On a short route nobody has looked at the change yet, so that it is no commit.
@@ -304,7 +304,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
 /// Brings the candidate to the branch, unless the branch has it already.
 pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
     // What somebody wrote meanwhile is read before the change goes anywhere, or is called one that is there already.
-    if goes_by_the_new_words(turn, id) {
+    if goes_back_for_words(turn, id) {
         return;
     }
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
@@ -376,6 +376,9 @@ fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
 
 /// The work ended without a change to the project.
 pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
+    if goes_back_for_words(turn, id) {
+        return;
+    }
     let Some(request) = turn.request(id) else {
         return;
     };
@@ -390,8 +393,25 @@ pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
     ending::end(turn, id, RequestStatus::Completed, "final.answered", values);
 }
 
-/// Where no role has read the message as it is now, the request goes back to those who plan instead of on to its
-/// end; whether it did.
+/// Before its end a request goes back for everything that somebody wrote and no role has read; whether it did.
+pub(super) fn goes_back_for_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    if goes_by_the_new_words(turn, id) {
+        return true;
+    }
+    let words = turn.request(id).map_or(0, |request| request.params.unread_words.len());
+    if words > 0 {
+        if let Some(request) = turn.edit(id) {
+            request.params.all_read();
+        }
+        let values = json!({ "count": words });
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.goes_back_for_words", values);
+        resume(turn, id, SelectionSource::PlanningResume);
+    }
+    words > 0
+}
+
+/// Where no role has read the message as it is now, the request goes back to those who plan instead of on; whether it
+/// did.
 pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let unread = turn.request(id).is_some_and(|request| request.params.unread_edit);
     if unread {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
-use super::followup::{FULL, add_followup};
+use super::followup::{FULL, add_followup, reaches_somebody};
 use super::message::{origin, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
@@ -63,8 +63,10 @@ fn reword(
         followup.body = message.content.clone();
         // Whoever took the earlier wording has not heard this one.
         followup.heard_by.clear();
+        let now = followup.clone();
+        request.params.unread(&now);
         let has_answered = questions::reworded(request, message.message_id, &message.content);
-        runs::steer(turn, id, message.message_id);
+        reaches_somebody(turn, id, message.message_id);
         if has_answered {
             questions::decided(turn, id, &granted.name());
         }
@@ -188,6 +190,7 @@ fn withdraw(
     if !is_first {
         if let Some(request) = turn.edit(id) {
             request.params.followups.retain(|followup| followup.message_id != Some(message_id));
+            request.params.unread_words.retain(|key| *key != message_id);
         }
         turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
         return Answer::Accepted;

@@ -73,8 +73,8 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = Some(run.run_id.clone());
         request.work.spent.turns += 1;
-        // Its prompt holds the message as it is now.
-        request.params.unread_edit = false;
+        // Its prompt holds what was written so far, as it is now.
+        request.params.all_read();
     }
     turn.save(Envelope { attempts: envelope.attempts + 1, ..envelope });
     turn.save(Run { allowance, approach, ..run });
@@ -338,6 +338,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         if heard.contains(&request.words_key()) {
             request.params.unread_edit = false;
         }
+        request.params.unread_words.retain(|key| !heard.contains(key));
         for followup in &mut request.params.followups {
             if heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
                 followup.heard_by.push(run.role);

@@ -237,7 +237,8 @@ pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
 }
 
 /// What fails in a request's evidence that failed at its base, too; before there is any, what fails at the base.
-pub(super) fn red_before(request: &Request) -> Vec<String> {
+#[must_use]
+pub fn red_before(request: &Request) -> Vec<String> {
     match (&request.work.evidence, &request.work.base) {
         (Some(evidence), _) => evidence.compared(|it| &it.red_before).lines(),
         (None, Some(base)) => base.red.lines(),

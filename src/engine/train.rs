@@ -151,7 +151,7 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
 /// look at that before they land.
 pub(super) fn edited(turn: &Turn<'_>) -> Vec<RequestId> {
     let waits = |it: &&Request| it.work.landing_since.is_some() && stays(it);
-    let queued = turn.requests().filter(waits).filter(|it| it.params.unread_edit);
+    let queued = turn.requests().filter(waits).filter(|it| it.params.has_unread());
     let is_free = |id: &RequestId| {
         !turn.has_effect(|kind| kind.change_of() == Some(id) || kind.is_merge_of(id))
     };
@@ -348,7 +348,7 @@ fn each(turn: &mut Turn<'_>, chain: &[Car]) {
 /// between the last one known green and the first one known red.
 fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
     // Whoever is asked for something else now does not land, and nothing behind it.
-    let unread = |car: &Car| turn.request(&car.request_id).is_some_and(|it| it.params.unread_edit);
+    let unread = |car: &Car| turn.request(&car.request_id).is_some_and(|it| it.params.has_unread());
     let known = chain.iter().position(unread).unwrap_or(chain.len());
     let proven = chain.iter().enumerate().take(known).rev().find(|(at, car)| {
         let proof = proof_of(turn, car);

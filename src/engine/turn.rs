@@ -314,18 +314,23 @@ impl<'a> Turn<'a> {
     /// refused is not.
     pub(super) fn send(&mut self, outgoing: Outgoing) {
         if let Some(slot) = outgoing.slot.clone() {
-            let old: Vec<_> = self
-                .outbox()
-                .filter(|old| old.slot.as_ref() == Some(&slot))
-                .filter(|old| old.state == OutgoingState::Queued || old.refused.is_some())
-                .map(|old| old.outgoing_id.clone())
-                .collect();
-            for id in old {
-                self.remove(RecordId::Outgoing(id));
-            }
+            self.unsend(|old| old.slot.as_ref() == Some(&slot));
         }
         self.wake(Wake::Outbox);
         self.save(outgoing);
+    }
+
+    /// Takes these out of the outbox, as far as they are not being sent.
+    pub(super) fn unsend(&mut self, which: impl Fn(&Outgoing) -> bool) {
+        let old: Vec<_> = self
+            .outbox()
+            .filter(|old| which(old))
+            .filter(|old| old.state == OutgoingState::Queued || old.refused.is_some())
+            .map(|old| old.outgoing_id.clone())
+            .collect();
+        for id in old {
+            self.remove(RecordId::Outgoing(id));
+        }
     }
 
     /// Whether a request belongs to the sprint under way.

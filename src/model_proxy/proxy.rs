@@ -99,13 +99,19 @@ impl ModelProxy {
         self.meter.counted()
     }
 
-    /// What a run has used: as its agent says, and as was counted where it does not. Never both.
+    /// What a run has used: as was counted here, and as its agent says where the servers did not. Never both: an agent
+    /// may tell of its last step alone, of its whole conversation, or of no cost.
     #[must_use]
     pub fn settle(&self, told: Usage) -> Usage {
-        if told.tokens() > 0 { told } else { self.counted().usage }
+        let MeterReading { usage, requests, guessed, .. } = self.counted();
+        let is_exact = requests > 0 && !guessed;
+        match is_exact || told.tokens() == 0 {
+            true => Usage { cost_usd: usage.cost_usd.max(told.cost_usd), ..usage },
+            false => told,
+        }
     }
 
-    /// What the agent came to, with what was counted here in place of what it did not tell, or guessed.
+    /// What the agent came to, with what was counted here.
     #[must_use]
     pub fn complete(&self, outcome: AgentOutcome) -> AgentOutcome {
         let counted = self.counted();

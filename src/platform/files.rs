@@ -78,6 +78,12 @@ pub fn exists(path: &Path) -> bool {
     path.exists()
 }
 
+/// Whether a regular file stands at the path, links followed.
+#[must_use]
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
 /// What stands at the path, links followed.
 pub fn metadata(path: &Path) -> Result<fs::Metadata> {
     at("look at", path, fs::metadata(path))

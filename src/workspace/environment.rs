@@ -81,8 +81,18 @@ impl Environment {
         let kept = kept.map(|text| parse(&text)).unwrap_or_default();
         for folder in root.ancestors() {
             let path = folder.join(".env");
-            if let Some(text) = files::read_text_if_present(&path)? {
-                return Ok(Environment { kept, file: parse(&text), path: Some(path) });
+            // A Python environment may have this name, too.
+            if !files::is_file(&path) {
+                continue;
+            }
+            match files::read(&path) {
+                Ok(text) => {
+                    let file = parse(&String::from_utf8_lossy(&text));
+                    return Ok(Environment { kept, file, path: Some(path) });
+                }
+                Err(error) if folder == root => return Err(error.into()),
+                // It is none of the workspace's own.
+                Err(error) => tracing::warn!(%error, "a .env above the workspace is left out"),
             }
         }
         Ok(Environment { kept, ..Environment::default() })
@@ -172,5 +182,16 @@ mod tests {
             parse("# c\nexport A=1\nB = \"two words\" # why\nC='x#y'\nD=e # f\n#E=1\nbad\n");
         let seen: Vec<_> = values.iter().map(|(k, v)| format!("{k}={v}")).collect();
         assert_eq!(seen, ["A=1", "B=two words", "C=x#y", "D=e"]);
+    }
+
+    #[test]
+    fn what_is_no_file_of_ours_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("team");
+        files::create_dir_all(&root.join(".env")).unwrap();
+        files::write(&folder.path().join(".env"), b"# \xc7\xd1\xb1\xdb\nA=1\n").unwrap();
+        let found = Environment::found(&root).unwrap();
+        assert_eq!(found.path, Some(folder.path().join(".env")));
+        assert_eq!(found.file.get("A").map(String::as_str), Some("1"));
     }
 }

@@ -129,7 +129,7 @@ async fn what_is_gone_is_made_again_and_named_in_the_configuration() {
     assert!(!runtime.contains(text(&gone)), "{runtime}");
     assert_eq!(yard.names("webhooks").await.len(), 8);
     // And undo knows all of it.
-    yard.teams(&["setup", "--undo", "--json"]).await.well();
+    yard.teams(&["setup", "--undo", "--yes", "--json"]).await.well();
     assert_eq!(yard.names("channels").await, ["lobby"]);
     yard.running.shutdown().await;
 }

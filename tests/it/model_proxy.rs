@@ -260,9 +260,11 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     assert_eq!((once.usage.input_tokens, once.usage.output_tokens), (100, 10));
     assert!((once.usage.cost_usd - 0.2).abs() < 1e-9, "{once:?}");
     assert_eq!((once.requests, once.last_input, once.guessed), (1, 100, false));
-    // What the agent says itself counts alone.
+    // What the agent says itself may be its last step, and without a cost.
     let told = Usage { input_tokens: 7, ..Usage::default() };
-    assert_eq!((proxy.settle(told), proxy.settle(Usage::default())), (told, once.usage));
+    assert_eq!((proxy.settle(told), proxy.settle(Usage::default())), (once.usage, once.usage));
+    let dear = Usage { cost_usd: 0.5, ..told };
+    assert_eq!(proxy.settle(dear), Usage { cost_usd: 0.5, ..once.usage });
     assert_eq!(counted(&place.opening().run_dir), once);
 
     // A restart goes on where it was: the same token, the same port, the same count.

@@ -198,7 +198,7 @@ async fn what_is_known_is_written_down_although_setup_breaks_off_and_is_undone_a
     }
     yard.owner.ok("POST", "/_local/faults", json!({"clear": true})).await;
     let base = yard.running.info.base_url.clone();
-    yard.teams(&["setup", "--undo", "--base-url", &base]).await.well();
+    yard.teams(&["setup", "--undo", "--yes", "--base-url", &base]).await.well();
     assert_eq!((yard.picture().await, yard.config()), (server, config));
     yard.running.shutdown().await;
 }
@@ -227,11 +227,14 @@ async fn a_second_setup_changes_nothing_and_undo_takes_all_of_it_back() {
     let other = teams.ok("POST", &path, json!({"name": "relay"})).await;
     let hook = &yard.picture().await["webhooks"][0]["id"];
     yard.owner.ok("POST", "/_local/remove", json!({"webhook": hook})).await;
-    yard.teams(&["setup", "--undo"]).await.well();
+    // Channels go with what was written in them, so nobody's silence is a yes.
+    let unasked = yard.teams(&["setup", "--undo"]).await;
+    assert!(unasked.err.contains("--undo --yes"), "{}", unasked.err);
+    yard.teams(&["setup", "--undo", "--yes"]).await.well();
     yard.owner.ok("POST", "/_local/remove", json!({"channel": other["id"]})).await;
     assert_eq!((yard.picture().await, yard.config()), (server, config));
     assert!(!yard.root().join(".teams_setup").exists());
-    let nothing = yard.teams(&["setup", "--undo"]).await.well();
+    let nothing = yard.teams(&["setup", "--undo", "--yes"]).await.well();
     assert!(nothing.out.contains("nothing to undo"), "{}", nothing.out);
     yard.running.shutdown().await;
 }
@@ -268,7 +271,7 @@ async fn killed_at_every_step_it_goes_on_and_makes_and_removes_everything_once()
         assert_eq!(roles.iter().filter(|name| *name == role).count(), 1, "{roles:?}");
     }
     yard.teams(&["doctor"]).await.well();
-    let killed = through_kills(&yard, &["setup", "--undo"]).await;
+    let killed = through_kills(&yard, &["setup", "--undo", "--yes"]).await;
     assert!(killed > 20, "it was killed {killed} times only");
     assert_eq!((yard.picture().await, yard.config()), (server, config));
     yard.running.shutdown().await;
@@ -306,7 +309,7 @@ async fn a_local_guild_that_is_gone_does_not_keep_the_workspace() {
     let base = yard.running.info.base_url.clone();
     let moved = yard.teams(&["setup", "--local", &base]).await;
     assert!(moved.err.contains("teams setup --undo"), "{}", moved.err);
-    let lines = yard.teams(&["setup", "--undo", "--json"]).await.well().lines();
+    let lines = yard.teams(&["setup", "--undo", "--yes", "--json"]).await.well().lines();
     assert_eq!(result(&lines, "channel"), "left");
     assert_ne!(yard.config(), written);
     yard.teams(&["setup", "--local", &base]).await.well();
@@ -461,7 +464,7 @@ async fn with_a_bot_a_role_each_is_checked_invited_and_named_and_undo_forgets_th
     let mut secrets = tokens.lines().map(|line| line.split_once('=').unwrap().1);
     assert!(secrets.all(|token| !said.contains(token)), "a token was shown");
 
-    yard.teams(&["setup", "--undo"]).await.well();
+    yard.teams(&["setup", "--undo", "--yes"]).await.well();
     assert_eq!((yard.config(), yard.root().join(".teams_setup").exists()), (before, false));
     let left = yard.picture().await;
     assert_eq!((&left["channels"], &left["webhooks"]), (&server["channels"], &server["webhooks"]));

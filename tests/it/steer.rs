@@ -125,6 +125,25 @@ async fn interrupt(spec: &RunSpec) {
     }
 }
 
+#[tokio::test]
+async fn an_agent_that_cannot_be_told_is_ended_before_another_gets_its_worktree() {
+    use teams::platform::supervise::{RunFolderState, adopt};
+    let place = Place::new(Box::new(thinking)).await;
+    let Some(mut spec) = codex_spec(&place, "mistaken") else { return };
+    spec.templates.insert("steer.md".to_owned(), "{{ nobody_knows_it }}".to_owned());
+    let watch = Watch::default();
+    let steering = async {
+        place.server.asked(2).await;
+        watch.words.put(words(7, "and make it blue"));
+    };
+    let driver = Driver::default();
+    let run = driver.run(&spec, &CONTRACT, &watch);
+    let (outcome, ()) = in_time(async { tokio::join!(run, steering) }).await;
+    failure(&outcome);
+    let left = adopt(&spec.run_dir.join("turn-0")).unwrap();
+    assert!(matches!(left, RunFolderState::Finished(_)), "it is still at work: {left:?}");
+}
+
 fn rehearsal(place: &Place, run: &str, script: &str) -> RunSpec {
     let path = place.folder.path().join("script.yaml");
     std::fs::write(&path, script).unwrap();

@@ -61,8 +61,9 @@ pub(super) fn spent(result: &Value) -> Usage {
     match (of("/usage"), of("/_meta/quota/token_count")) {
         (Some(usage), _) => {
             let cached = number(usage, "cachedReadTokens");
+            let written = number(usage, "cachedWriteTokens");
             Usage {
-                input_tokens: number(usage, "inputTokens") + cached,
+                input_tokens: number(usage, "inputTokens") + cached + written,
                 cached_tokens: cached,
                 output_tokens: number(usage, "outputTokens"),
                 cost_usd: 0.0,

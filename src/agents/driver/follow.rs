@@ -258,6 +258,20 @@ struct RunningTurn<'a> {
 
 impl RunningTurn<'_> {
     async fn until_its_end(mut self, start: &Start<'_>) -> Result<FinishedTurn, RunError> {
+        if let Err(error) = self.follow().await {
+            // It cannot be followed, so it is ended: whoever comes next gets its worktree.
+            self.program.kill().await;
+            self.program.wait().await?;
+            return Err(error);
+        }
+        self.watch.tell(self.turn.finish());
+        let exit = self.program.wait().await?;
+        let RunningTurn { turn, words, purpose, hint, stuck, .. } = self;
+        Ok(FinishedTurn { number: start.number, purpose, turn, exit, words, hint, stuck })
+    }
+
+    /// Reads and answers it until it says no more.
+    async fn follow(&mut self) -> Result<(), RunError> {
         let (mut cancelled, mut interrupted, mut input_ended) = (false, false, false);
         // When patience with a tool, or with an agent that was asked to stop, is over.
         let mut at_last: Option<Instant> = None;
@@ -281,30 +295,22 @@ impl RunningTurn<'_> {
                     interrupted = true;
                     self.program.interrupt().await;
                 }
-                piece = self.program.read() => match piece {
-                    Ok(Some(piece)) => {
-                        let events = self.turn.feed(&piece);
-                        let sign = self.sign(&events, now);
-                        watch.tell(events);
-                        self.reply().await?;
-                        let at_work = !cancelled && !interrupted && !self.turn.is_over();
-                        if let Some(sign) = sign.filter(|_| at_work && self.stuck.is_none()) {
-                            if self.purpose.hinted || !sign.is_for_the_agent() {
-                                self.give_up(&sign)?;
-                                (interrupted, at_last) = self.stop(now).await?;
-                            } else if self.tell_of(&sign).await? {
-                                at_last.get_or_insert(now + TOOL_PATIENCE);
-                            }
+                piece = self.program.read() => {
+                    let Some(piece) = piece? else { return Ok(()) };
+                    let events = self.turn.feed(&piece);
+                    let sign = self.sign(&events, now);
+                    watch.tell(events);
+                    self.reply().await?;
+                    let at_work = !cancelled && !interrupted && !self.turn.is_over();
+                    if let Some(sign) = sign.filter(|_| at_work && self.stuck.is_none()) {
+                        if self.purpose.hinted || !sign.is_for_the_agent() {
+                            self.give_up(&sign)?;
+                            (interrupted, at_last) = self.stop(now).await?;
+                        } else if self.tell_of(&sign).await? {
+                            at_last.get_or_insert(now + TOOL_PATIENCE);
                         }
                     }
-                    Ok(None) => break,
-                    Err(error) => {
-                        // It cannot be followed, so it is ended: whoever comes next gets its worktree.
-                        self.program.kill().await;
-                        self.program.wait().await?;
-                        return Err(error.into());
-                    }
-                },
+                }
             }
             if self.turn.is_over() {
                 at_last = None;
@@ -324,10 +330,6 @@ impl RunningTurn<'_> {
                 self.program.interrupt().await;
             }
         }
-        watch.tell(self.turn.finish());
-        let exit = self.program.wait().await?;
-        let RunningTurn { turn, words, purpose, hint, stuck, .. } = self;
-        Ok(FinishedTurn { number: start.number, purpose, turn, exit, words, hint, stuck })
     }
 
     /// Asks it to stop: by its own means where it has them, with a limit, else by a signal. Whether it got the

@@ -8,6 +8,7 @@ use crate::agents::acp::known;
 use crate::assets;
 use crate::cli::Failure;
 use crate::cli::init::AgentArgument;
+use crate::cli::told;
 use crate::domain::config::AgentKind;
 use crate::domain::language::Language;
 use crate::git;
@@ -118,7 +119,7 @@ impl Home {
     ) -> Result<String, Failure> {
         let owner = guild.users.get("owner").map(|account| account.id.clone()).unwrap_or_default();
         let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-        let language = system_language();
+        let language = told::language(Language::En);
         let unknown = agent.kind == AgentKind::Acp && known::api(&agent.command).is_none();
         if unknown && model_url.is_some() {
             let hint = "leave out --model-url and set what it asks for: agents.acp.env in team_runtime.yaml";
@@ -158,12 +159,6 @@ fn discord_yaml(guild: &GuildInfo) -> Result<String, Failure> {
 fn template(name: &str, values: &serde_json::Value) -> Result<String, Failure> {
     let source = assets::scaffold_text(name).map_err(broken)?;
     assets::render(name, &source, values).map_err(broken)
-}
-
-/// The language of this machine's person.
-pub(super) fn system_language() -> Language {
-    let set = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| std::env::var(name).ok());
-    if set.is_some_and(|value| value.starts_with("ko")) { Language::Ko } else { Language::En }
 }
 
 pub(super) fn broken(error: impl std::fmt::Display) -> Failure {

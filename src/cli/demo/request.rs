@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::home::{BRANCH, Home, broken, system_language};
+use super::home::{BRANCH, Home, broken};
 use super::person::Person;
 use super::team::Team;
-use crate::cli::told::Teller;
+use crate::cli::told::{self, Teller};
 use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
+use crate::domain::language::Language;
 use crate::domain::record::RUNTIME;
 use crate::domain::request::Request;
 use crate::git::{self, CommitId, Project, Whose};
@@ -88,7 +89,7 @@ fn waits(open: &Request) -> Result<Failure, Failure> {
     let id = open.request_id.as_str();
     let values = [("request_id", id), ("code", code), ("detail", ""), ("who", "")];
     let values = values.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
-    let words = Teller::new(system_language(), false)?.words("why.blocked", &values);
+    let words = Teller::new(told::language(Language::En), false)?.words("why.blocked", &values);
     let hint = "the same command without --script goes on here, with the page to press it on";
     Ok(Failure::new(words).detail(Some(detail)).hint(Some(hint.to_owned())))
 }

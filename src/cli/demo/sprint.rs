@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::home::{BRANCH, Home, broken, system_language};
+use super::home::{BRANCH, Home, broken};
 use super::person::Person;
 use super::request::checks;
 use super::team::Team;
-use crate::cli::{Failure, say};
+use crate::cli::{Failure, say, told};
 use crate::domain::language::Language;
 use crate::domain::record::RUNTIME;
 use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
@@ -35,7 +35,7 @@ const fn words(language: Language) -> &'static str {
 /// Plays it. `Ok` only with every todo committed, green and archived.
 pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Result<(), Failure> {
     let person = Person::new(guild)?;
-    let sprint = deliver(home, team, &person, words(system_language())).await?;
+    let sprint = deliver(home, team, &person, words(told::language(Language::En))).await?;
     prove(home, &sprint).await
 }
 

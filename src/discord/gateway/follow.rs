@@ -150,7 +150,10 @@ impl LiveConnection<'_> {
         );
         self.gateway.board.missed(self.gateway.bot, what);
         let end = self.look_back(Some(through)).await;
-        self.took(through);
+        if end.is_none() {
+            // Else it is met again when the session is resumed.
+            self.took(through);
+        }
         end
     }
 

@@ -1,6 +1,6 @@
 //! Reading what was missed, oldest first, beside what goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,9 @@ use crate::platform::tasks;
 
 /// Messages of a whole page.
 const PAGE: usize = 100;
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Reads of a channel in a row before others come first, and the pause after the first one, which doubles.
+const TRIES: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Nobody takes facts any more.
 pub(super) struct Gone;
@@ -56,9 +58,13 @@ impl Reader {
         let rest = self.rest(None).clone();
         tasks::spawn("discord-look-back", async move {
             let read = async {
-                for (channel, after) in ask.watermarks {
-                    if channel_after(&rest, channel, after, &out).await.is_err() {
-                        return;
+                let mut left = VecDeque::from_iter(ask.watermarks);
+                while let Some((channel, after)) = left.pop_front() {
+                    match channel_after(&rest, channel, after, &out).await {
+                        Ok(()) => {}
+                        // The others are not to wait for this one.
+                        Err(Stop::Later(after)) => left.push_back((channel, after)),
+                        Err(Stop::Gone) => return,
                     }
                 }
             };
@@ -71,46 +77,60 @@ impl Reader {
     }
 }
 
+/// Why the reading of a channel stops before its end.
+enum Stop {
+    /// Nobody takes facts any more.
+    Gone,
+    /// It cannot be read now; it is read behind this message later.
+    Later(MessageId),
+}
+
 async fn channel_after(
     rest: &Rest,
     channel: ChannelId,
     mut after: MessageId,
     out: &mpsc::Sender<Page>,
-) -> Result<(), Gone> {
-    let seen = patiently(channel, || rest.channel(channel)).await;
+) -> Result<(), Stop> {
+    let later = |NotNow| Stop::Later(after);
+    let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
     let Some(seen) = seen else { return Ok(()) };
     loop {
+        let later = |NotNow| Stop::Later(after);
         let messages = patiently(channel, || rest.messages_after(channel, after)).await;
-        let messages = messages.unwrap_or_default();
+        let messages = messages.map_err(later)?.unwrap_or_default();
         let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
         let more = newest > after.0 && messages.len() >= PAGE;
         after = MessageId(newest.max(after.0));
         let page = Page { channel, guild: seen.guild_id, messages };
-        out.send(page).await.map_err(|_| Gone)?;
+        out.send(page).await.map_err(|_| Stop::Gone)?;
         if !more {
             return Ok(());
         }
     }
 }
 
-/// Repeats a read until it works or cannot work; `None` where the channel is not ours to read.
-async fn patiently<T, Fut>(channel: ChannelId, read: impl Fn() -> Fut) -> Option<T>
+/// It did not work so often that others come first.
+struct NotNow;
+
+/// Repeats a read a few times; `None` where the channel is not ours to read.
+async fn patiently<T, Fut>(channel: ChannelId, read: impl Fn() -> Fut) -> Result<Option<T>, NotNow>
 where
     Fut: Future<Output = Result<T, RestError>>,
 {
-    let mut pause = Duration::from_secs(1);
-    loop {
+    let mut pause = FIRST_PAUSE;
+    for _ in 0..TRIES {
         match read().await {
-            Ok(value) => return Some(value),
+            Ok(value) => return Ok(Some(value)),
             Err(error) if error.is_retryable() => {
                 tracing::warn!(%error, %channel, "catching up waits");
                 tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause *= 2;
             }
             Err(error) => {
                 tracing::warn!(%error, %channel, "channel left out of catching up");
-                return None;
+                return Ok(None);
             }
         }
     }
+    Err(NotNow)
 }

@@ -135,7 +135,8 @@ impl Intake {
                     }
                     None => return,
                 },
-                page = catch_up::next(&mut self.pages), if reads && room => match page {
+                // What is held goes on only when this is read, so that it must not keep it from being read.
+                page = catch_up::next(&mut self.pages), if reads && self.queues.len() < HELD => match page {
                     Some(page) => self.page(page).await,
                     None => self.caught_up().await,
                 },

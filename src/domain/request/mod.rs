@@ -99,6 +99,9 @@ pub struct Params {
     /// Whether the message was edited and no role has read it as it is now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unread_edit: bool,
+    /// Further words that no role has read yet, by [`Followup::key`]: nothing ends without them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread_words: Vec<MessageId>,
     /// The pieces of work that the person was asked about, or the one of them that it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
@@ -138,6 +141,31 @@ pub struct Params {
 }
 
 impl Params {
+    /// Takes in further words, for the next run to read or the one at work to hear.
+    pub fn take_in(&mut self, words: Followup) {
+        self.unread(&words);
+        self.followups.push(words);
+    }
+
+    /// Nobody has read these words as they are now.
+    pub fn unread(&mut self, words: &Followup) {
+        if words.asks_for_something() && !self.unread_words.contains(&words.key()) {
+            self.unread_words.push(words.key());
+        }
+    }
+
+    /// Whether somebody wrote something that no role has read.
+    #[must_use]
+    pub const fn has_unread(&self) -> bool {
+        self.unread_edit || !self.unread_words.is_empty()
+    }
+
+    /// Whoever reads on has all of it.
+    pub fn all_read(&mut self) {
+        self.unread_edit = false;
+        self.unread_words.clear();
+    }
+
     /// What a card that asks about these pieces is known by.
     #[must_use]
     pub fn parts_version(&self) -> u32 {
@@ -194,7 +222,45 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
+/// What people write when they ask for nothing.
+const THANKS: [&str; 26] = [
+    "ok",
+    "okay",
+    "thanks",
+    "thank",
+    "you",
+    "thx",
+    "nice",
+    "great",
+    "cool",
+    "perfect",
+    "good",
+    "lgtm",
+    "yes",
+    "wow",
+    "감사합니다",
+    "감사해요",
+    "고마워요",
+    "고맙습니다",
+    "감사",
+    "좋아요",
+    "좋습니다",
+    "네",
+    "넵",
+    "오케이",
+    "굿",
+    "수고하셨습니다",
+];
+
 impl Followup {
+    /// Whether there is something in it for the team to heed.
+    #[must_use]
+    pub fn asks_for_something(&self) -> bool {
+        let words = self.body.to_lowercase();
+        let mut words = words.split(|letter: char| !letter.is_alphanumeric());
+        !self.artifacts.is_empty() || words.any(|word| !word.is_empty() && !THANKS.contains(&word))
+    }
+
     /// Words that came by a command.
     #[must_use]
     pub fn command(author: &str, body: String, at: Timestamp) -> Self {

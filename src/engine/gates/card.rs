@@ -11,7 +11,9 @@ use crate::domain::check_proposal::ProposedCommand;
 use crate::domain::gate::{Gate, GateKind, GateState};
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{ChannelId, RequestId};
-use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
+use crate::domain::outgoing::{
+    Act, Button, ButtonAct, NamedChannel, Outgoing, Priority, Target, Voice,
+};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{ActionAtGate, EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
@@ -290,6 +292,16 @@ pub(in crate::engine) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateStat
     if let Some(card) = gate.card {
         say::unbutton(turn, card, Some(&gate.request_id));
     }
+    turn.unsend(|it: &Outgoing| match &it.act {
+        Act::Post { gate_id, .. } => gate_id.as_ref() == Some(&gate.gate_id),
+        Act::OpenRoom { .. }
+        | Act::Card { .. }
+        | Act::Board { .. }
+        | Act::Envelope { .. }
+        | Act::React { .. }
+        | Act::Unbutton { .. }
+        | Act::Pin { .. } => false,
+    });
     turn.save(Gate { state, ..gate.clone() });
 }
 
@@ -299,10 +311,12 @@ pub fn needs_reason(gate: &Gate, request: &Request) -> bool {
     gate.kind == GateKind::Plan && request.work.plan_review.is_open()
 }
 
-/// What names the content of a gate to people: the commit, or the digest of the command line.
+/// What names the content of a gate to people: the commit, or the digest of what else is decided on. What is to be
+/// prepared for a commit is not named as the commit is, which is asked about later.
 #[must_use]
 pub fn content_of(gate: &Gate) -> &str {
-    if gate.commit.is_empty() { &gate.artifact } else { &gate.commit }
+    let is_about_more = gate.commit.is_empty() || gate.kind == GateKind::Prepare;
+    if is_about_more { &gate.artifact } else { &gate.commit }
 }
 
 /// The budget that waits for a person, and for which role's run.

@@ -30,6 +30,8 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
 pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
+        // Whoever decides has the room before them.
+        request.params.unread_words.clear();
     }
     train::join(turn, id);
 }

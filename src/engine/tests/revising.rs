@@ -7,7 +7,7 @@ use super::steering::{finished, run_of};
 use super::world::{GENERAL, Todo, World, policy, result};
 use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::event::Event;
-use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, ButtonAct};
 use crate::domain::policy::Policy;
@@ -179,4 +179,72 @@ fn deleting_what_is_under_way_asks_whether_to_withdraw_it() {
     assert!(matches!(world.submit(gone), Answer::Ignored(_)), "asked once");
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+/// A team at work in a room of its own, one step before something.
+fn in_a_room(ready: impl Fn(&World) -> bool) -> (World, RequestId, ChannelId) {
+    let mut world = World::new(policy());
+    let id = world.message("make it red");
+    world.deliver();
+    while !ready(&world) {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    (world, id, room.expect("a room"))
+}
+
+fn is_queued(world: &World) -> bool {
+    world.state.effects.values().any(|it| matches!(it.kind, EffectKind::Merge { .. }))
+}
+
+#[test]
+fn what_people_write_while_it_is_in_the_queue_is_read_before_it_lands() {
+    for (text, goes_back) in [("leave config.py as it is", true), ("Great, thanks!", false)] {
+        let (mut world, id, room) = in_a_room(is_queued);
+        let turns = world.request(&id).work.spent.turns;
+        let words = world.words(room, 90, text);
+        assert_eq!(world.submit(Event::Message(words)), Answer::Accepted);
+        world.finish_well();
+        let request = world.request(&id);
+        assert_eq!(request.status, RequestStatus::Committed, "{text}");
+        assert!(request.params.unread_words.is_empty(), "{text}");
+        assert_eq!(request.work.spent.turns > turns, goes_back, "{text}");
+        let said = world.said.contains(&"room.goes_back_for_words".to_owned());
+        assert_eq!(said, goes_back, "{text}");
+    }
+}
+
+#[test]
+fn words_for_a_later_step_are_read_although_there_is_none() {
+    let mut world = World::new(policy());
+    let id = world.message("make it red");
+    world.deliver();
+    let todo = work_until(&mut world, |_, step| step == Some(steps::QA));
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let run = run_of(&world, &todo, "run-qa");
+    world.submit(Event::RunStarting(run.clone()));
+    let words = |world: &World, number, text| world.words(room.expect("a room"), number, text);
+    let late = words(&world, 90, "later: leave config.py as it is");
+    let taken_back = words(&world, 91, "later: and call it rouge");
+    world.submit(Event::Message(late));
+    world.submit(Event::Message(taken_back));
+    let channel_id = room.expect("a room");
+    world.submit(Event::MessageDeleted { channel_id, message_id: MessageId(91) });
+    assert_eq!(world.request(&id).params.unread_words, [MessageId(90)]);
+    world.submit(Event::RunFinished(Box::new(finished(&run))));
+    world.finish_well();
+    assert!(world.said.contains(&"room.goes_back_for_words".to_owned()));
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn words_that_come_when_it_lands_are_not_taken_for_read() {
+    let (mut world, id, room) = in_a_room(is_queued);
+    let merge = world.state.effects.keys().next().cloned().expect("a merge");
+    world.submit(Event::EffectStarting { effect_id: merge, pre_state: serde_json::Value::Null });
+    let words = world.words(room, 90, "leave config.py as it is");
+    world.submit(Event::Message(words));
+    assert!(world.said.contains(&"edited_too_late".to_owned()));
+    assert!(world.request(&id).params.followups.is_empty());
 }

@@ -103,7 +103,8 @@ fn keys(workspace: &Workspace, found: &mut Vec<Finding>) {
         let values = json!({"name": name, "variable": variable.as_str()});
         found.push(Finding::problem(Check::Agent, "doctor.models.key", values));
     }
-    for wanted in [&runtime.agents.codex.server, &runtime.agents.claude.server] {
+    let agents = &runtime.agents;
+    for wanted in [&agents.codex.server, &agents.claude.server, &agents.acp.server] {
         if let Some(name) = wanted
             .as_ref()
             .filter(|name| !servers.contains_key(*name) && !runtime.models.contains_key(*name))

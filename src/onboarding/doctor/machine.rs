@@ -81,7 +81,13 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
         });
         found.push(Finding::advice(Check::Folders, "doctor.folders.inside", values));
     }
-    let inner = [".teams_runtime", "internal_relay", "logs", "shared_workspace", secrets::FOLDER];
+    let inner = [
+        ".teams_runtime",
+        ".teams_runtime/internal_relay",
+        "logs",
+        "shared_workspace",
+        secrets::FOLDER,
+    ];
     let closed: Vec<_> = folders
         .iter()
         .cloned()

@@ -48,6 +48,12 @@ pub enum SetupError {
     /// The team runs.
     #[error("the team of {} is running", .0.display())]
     Running(PathBuf),
+    /// Nobody can be asked whether what was made is to go.
+    #[error("nobody can be asked here whether the {things} things that setup made are to go")]
+    UndoUnasked {
+        /// How many there are.
+        things: usize,
+    },
     /// There is no token.
     #[error("there is no token: nobody can be asked for it here")]
     NoToken {
@@ -102,6 +108,11 @@ impl SetupError {
             SetupError::Git(_) => {
                 "nothing was made; where the project is another folder: `teams init`, set project.path in \
                  team_runtime.yaml, then `teams setup`"
+                    .to_owned()
+            }
+            SetupError::UndoUnasked { .. } => {
+                "`teams setup --undo --dry-run` shows them; `teams setup --undo --yes` takes them away, channels with \
+                 what was written in them"
                     .to_owned()
             }
             SetupError::NoToken { variable } => format!(

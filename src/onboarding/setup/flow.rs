@@ -85,16 +85,13 @@ fn refuse_project(options: &Options) -> Result<String, SetupError> {
 
 /// The workspace that would be written.
 fn imagined(options: &Options) -> Result<Workspace, SetupError> {
-    let mut workspace = workspace::imagine(&options.root, &written(options, None))?;
-    if options.project.is_some() {
-        workspace.runtime.project.path.clone_from(&options.project);
-    }
-    Ok(workspace)
+    Ok(workspace::imagine(&options.root, &written(options, None))?)
 }
 
 /// What a new workspace is made from.
 fn written(options: &Options, branch: Option<&str>) -> init::Options {
     init::Options {
+        project: options.project.clone(),
         branch: branch.map(str::to_owned),
         owner: options.owner,
         agent: options.agent,
@@ -117,13 +114,6 @@ fn prepare(
         return lock(root);
     }
     init::init(root, &written(options, Some(branch)))?;
-    if let Some(project) = &options.project {
-        let path = Setting::Word(project.display().to_string());
-        let named = settings::plan(root, ConfigFile::Runtime, &[("project.path", path)], None)?;
-        if let Some(change) = named {
-            change.write(root)?;
-        }
-    }
     (talk.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
     let workspace = workspace::load(root)?;
     let project = workspace.project_root();

@@ -1,5 +1,7 @@
 //! What `teams init` is asked for.
 
+use std::path::PathBuf;
+
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
 use crate::domain::language::Language;
@@ -28,6 +30,8 @@ pub struct Options {
     pub agent: Option<AgentKind>,
     /// For [`AgentKind::Acp`]: the program with its arguments.
     pub acp_command: Vec<String>,
+    /// The repository that the team works on; the usual place where not given.
+    pub project: Option<PathBuf>,
     /// The branch that finished work goes to; the one that is checked out where not given.
     pub branch: Option<String>,
     /// The language where a person's own is unknown.

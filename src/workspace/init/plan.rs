@@ -74,6 +74,7 @@ fn static_text(name: &str, path: &str, options: &Options) -> Result<String, Asse
                 // Values go in as JSON, which is YAML.
                 let context = json!({
                     "owner": json!(owner).to_string(),
+                    "project": options.project.as_ref().map(|path| json!(path.to_string_lossy()).to_string()),
                     "branch": options.branch.as_ref().map(|name| json!(name).to_string()),
                     "agent": agent.as_str(),
                     "command": match options.acp_command.as_slice() {
