@@ -16,7 +16,7 @@ use crate::discord::error::RestError;
 use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{CatchUpRequest, Intake, Outlet, Reader};
+use crate::discord::intake::{CatchUpRequest, Intake, Outlet, Reader, TakenMessage};
 use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
 use crate::discord::problems::LinkProblems;
@@ -194,9 +194,13 @@ impl Link {
 
     /// Asks for every message after these, oldest first, then for what waited meanwhile, then
     /// [`Inbound::Live`]. To be called after every [`Inbound::Connected`] with `fresh`, also with an empty
-    /// map. Does not wait: the facts come through the receiver.
-    pub fn catch_up(&self, watermarks: &BTreeMap<ChannelId, MessageId>) {
-        let ask = CatchUpRequest { watermarks: watermarks.clone() };
+    /// map. Of those that were `taken` in before it is told what people have changed about them. Does not wait: the facts come through the receiver.
+    pub fn catch_up(
+        &self,
+        watermarks: &BTreeMap<ChannelId, MessageId>,
+        taken: &BTreeMap<MessageId, TakenMessage>,
+    ) {
+        let ask = CatchUpRequest { watermarks: watermarks.clone(), taken: taken.clone() };
         if self.asks.send(ask).is_err() {
             tracing::debug!("nothing to catch up with: the link is closed");
         }
@@ -234,7 +238,14 @@ impl Link {
         for speaker in std::iter::once(&speakers.team).chain(speakers.roles.values()) {
             for user in people.iter().take(PEOPLE) {
                 match speaker.rest.dm_channel(*user).await {
-                    Ok(channel) => found.push(channel),
+                    Ok(channel) => {
+                        if let Some(role) =
+                            speaker.role.filter(|role| speakers.roles.contains_key(role))
+                        {
+                            self.delivery.note_dm_of(channel, role);
+                        }
+                        found.push(channel);
+                    }
                     Err(error) => {
                         tracing::debug!(%error, %user, "no direct messages with a person")
                     }
@@ -269,7 +280,7 @@ impl Link {
 
     /// Shows that the team is typing, for about ten seconds. Trouble does not matter.
     pub async fn typing(&self, channel: ChannelId) {
-        if let Err(error) = self.delivery.speakers.team.rest.typing(channel).await {
+        if let Err(error) = self.delivery.bot_in(channel).rest.typing(channel).await {
             tracing::debug!(%error, "typing not shown");
         }
     }

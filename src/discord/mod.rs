@@ -41,6 +41,7 @@ pub use delivery::{Delivery, Destination};
 pub use governor::{ConnectionLimits, Limits};
 pub use identity::Identity;
 pub use inbound::{DroppedPlan, Inbound, InteractionReply, Suggest, Suggestion};
+pub use intake::TakenMessage;
 pub use link::{Link, LinkConfig, LinkError};
 pub use person_request::Typing;
 pub use personas::persona_names;

@@ -151,8 +151,12 @@ pub struct Spending {
     pub today: Purse,
     /// That day, by role.
     pub roles: BTreeMap<Role, Purse>,
-    /// The sprint that last spent something.
-    pub sprint: Option<(SprintId, Purse)>,
+    /// By sprint, of those whose requests are open.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sprints: BTreeMap<SprintId, Purse>,
+    /// The one sprint that older records know.
+    #[serde(rename = "sprint", skip_serializing_if = "Option::is_none")]
+    pub older_sprint: Option<(SprintId, Purse)>,
     /// Agents that nobody begins with for now, and until when: their plan is used up, or their model's server
     /// asks to wait.
     pub resting: BTreeMap<AgentKind, Timestamp>,
@@ -181,7 +185,8 @@ impl Spending {
         }
         Self {
             date: date.to_owned(),
-            sprint: self.sprint.clone(),
+            sprints: self.sprints.clone(),
+            older_sprint: self.older_sprint.clone(),
             resting: self.resting.clone(),
             rate_limited: self.rate_limited.clone(),
             plan_limits: self.plan_limits.clone(),
@@ -192,8 +197,17 @@ impl Spending {
     /// What was spent on a sprint.
     #[must_use]
     pub fn of_sprint(&self, id: &SprintId) -> Purse {
-        let mine = self.sprint.as_ref().filter(|(sprint, _)| sprint == id);
-        mine.map(|(_, purse)| *purse).unwrap_or_default()
+        let older = || self.older_sprint.as_ref().filter(|(sprint, _)| sprint == id);
+        let mine = self.sprints.get(id).copied();
+        mine.or_else(|| older().map(|(_, purse)| *purse)).unwrap_or_default()
+    }
+
+    /// The same for changing.
+    pub fn sprint_mut(&mut self, id: &SprintId) -> &mut Purse {
+        if let Some((older, purse)) = self.older_sprint.take() {
+            self.sprints.entry(older).or_insert(purse);
+        }
+        self.sprints.entry(id.clone()).or_default()
     }
 }
 
@@ -288,13 +302,18 @@ mod tests {
             date: "2026-01-01".to_owned(),
             today: purse,
             roles: [(Role::Qa, purse)].into(),
-            sprint: Some((id.clone(), purse)),
+            older_sprint: Some((id.clone(), purse)),
             ..Spending::default()
         };
         assert_eq!(old.on("2026-01-01"), old);
         let new = old.on("2026-01-02");
         assert_eq!((new.today, new.roles.len()), (Purse::default(), 0));
         assert_eq!(new.of_sprint(&id), purse);
+        // Another sprint takes nothing from it.
+        let other: SprintId = "2026-Sprint-02-20260102T000000Z".parse().expect("an id");
+        let mut both = new;
+        both.sprint_mut(&other).raised = 7;
+        assert_eq!((both.of_sprint(&id), both.of_sprint(&other).raised), (purse, 7));
         let budget = Allowance { usd: Some(2.0), tokens: None };
         assert_eq!(purse.limit(budget).usd, Some(4.0));
     }

@@ -67,6 +67,18 @@ impl Criterion {
         lines.map(Criterion::from).filter(|it| it.is_manual() && !it.is_blank()).collect()
     }
 
+    /// The words of an agent, which leaves nothing to people: the marks of its lines that would are gone.
+    #[must_use]
+    pub fn nothing_left_to_people(words: &str) -> String {
+        let mut lines = words.lines().map(|line| {
+            let said = line.trim().trim_start_matches(['-', '*', '•']);
+            let criterion = Criterion::from(said);
+            if criterion.is_manual() { criterion.text } else { line.to_owned() }
+        });
+        let first = lines.next().unwrap_or_default();
+        lines.fold(first, |all, line| format!("{all}\n{line}"))
+    }
+
     /// Says more about it.
     pub fn extend(&mut self, text: &str) {
         *self = Criterion::from(format!("{self}; {text}"));
@@ -141,6 +153,9 @@ mod tests {
         assert_eq!(by_agent("(check: unit) it works"), "(check: unit) it works");
         let words = "do it\n- (manual) it looks calm\n(manual)\nand fast";
         assert_eq!(Criterion::manual_lines(words), [Criterion::from("(manual) it looks calm")]);
+        let theirs = Criterion::nothing_left_to_people(words);
+        assert_eq!(Criterion::manual_lines(&theirs), []);
+        assert!(theirs.starts_with("do it\nit looks calm\n") && theirs.ends_with("and fast"));
     }
 
     #[test]

@@ -429,6 +429,9 @@ impl Record for Scheduler {
 pub const SCHEDULER: &str = "sprint_scheduler.json";
 
 impl Record for Spending {
+    /// From 3 on it knows several sprints.
+    const VERSION: u32 = 3;
+
     fn path(&self) -> String {
         "spending.json".to_owned()
     }

@@ -259,6 +259,18 @@ impl Routes {
                 problems.push(Problem::at(&key, message).hint(hint));
             }
         }
+        // What a person is to approve, and what is asked to be changed, is planned in these.
+        let plans =
+            |step: &StepName| lifecycle.step(*step).is_some_and(|step| step.kind == StepKind::Plan);
+        let is_a_choice = optional.iter().any(plans);
+        for lane in [Lane::Standard, Lane::Full].into_iter().filter(|_| is_a_choice) {
+            if !self.steps(lane, lifecycle).iter().any(plans) {
+                let hint =
+                    "add `planner_draft`: it is what people approve before something is built";
+                let key = format!("lanes.{lane}");
+                problems.push(Problem::at(&key, "nobody plans in it").hint(hint));
+            }
+        }
         for (name, signal) in &self.signals {
             problems.extend(self.problems_of(name, signal, lifecycle));
         }

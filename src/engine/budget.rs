@@ -1,6 +1,8 @@
 //! What may be spent, and what happens when it is: at four fifths people are told, and at the end no run
 //! begins before a person says so.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -127,9 +129,13 @@ pub(super) fn charge(turn: &mut Turn<'_>, id: &RequestId, role: Role, usage: Usa
     let purse = spending.roles.entry(role).or_default();
     purse.used = purse.used.plus(usage);
     if let Some(sprint) = sprint {
-        let mut purse = spending.of_sprint(&sprint);
+        let purse = spending.sprint_mut(&sprint);
         purse.used = purse.used.plus(usage);
-        spending.sprint = Some((sprint, purse));
+        // A request may outlive its sprint, and one that nobody goes on with spends no more.
+        let open = turn.requests().filter(|it| !it.status.is_terminal());
+        let mut goes_on: BTreeSet<SprintId> = open.filter_map(|it| it.sprint_id.clone()).collect();
+        goes_on.extend(turn.before().sprints.keys().cloned());
+        turn.edit_spending().sprints.retain(|id, _| goes_on.contains(id));
     }
     if let Some(request) = turn.edit(id) {
         request.work.usage = request.work.usage.plus(usage);
@@ -188,10 +194,7 @@ fn change(
         Scope::Sprint => {
             let sprint = turn.request(id).and_then(|request| sprint_of(turn, request));
             if let Some(sprint) = sprint {
-                let spending = turn.edit_spending();
-                let mut purse = spending.of_sprint(&sprint);
-                how(&mut purse);
-                spending.sprint = Some((sprint, purse));
+                how(turn.edit_spending().sprint_mut(&sprint));
             }
         }
         Scope::Role => how(turn.edit_spending().roles.entry(role).or_default()),

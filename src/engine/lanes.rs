@@ -287,8 +287,7 @@ fn way_ahead(turns: usize, used: Usage, had: u32) -> WayAhead {
 
 /// Whether a person may still say that they want nothing but an answer.
 pub(super) fn may_only_be_answered(request: &Request) -> bool {
-    let work = &request.work;
-    let begun = work.candidate.is_some() || work.gate_id.is_some();
+    let begun = request.is_built() || request.work.gate_id.is_some();
     let is_work = request.route.lane.is_some_and(|choice| choice.lane != Lane::Answer);
     !request.status.is_terminal() && is_work && !begun
 }

@@ -67,8 +67,9 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId, items: Vec<ProposedItem>) -> bool {
 /// An item as a request of its own would be written, with what was decided for all of them. The planner leaves nothing to
 /// people.
 fn words(item: &ProposedItem, decided: &[String], checks: &[String]) -> String {
-    let mut text = item.title.trim().to_owned();
+    let mut text = Criterion::nothing_left_to_people(item.title.trim());
     let scope = if item.scope.trim().is_empty() { &item.summary } else { &item.scope };
+    let scope = Criterion::nothing_left_to_people(scope);
     if !scope.trim().is_empty() && scope.trim() != text {
         text = format!("{text}\n\n{}", scope.trim());
     }

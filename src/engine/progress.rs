@@ -11,6 +11,7 @@ use super::{ending, handoff, lanes, plan_items, proof, questions, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
+use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
@@ -288,7 +289,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     }
     let proof = proof::of_candidate(request, policy);
-    if outgrew_its_lane(turn, id) {
+    if is_judged_first(turn, id) || outgrew_its_lane(turn, id) {
         return;
     }
     if train::proves(turn, id) {
@@ -313,16 +314,29 @@ pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
             left if left.is_empty() => end_already_there(turn, id, &head),
             left => ending::block(turn, id, BlockCode::RoleBlocked, &left, Vec::new()),
         },
-        None if outgrew_its_lane(turn, id) => {}
+        None if is_judged_first(turn, id) || outgrew_its_lane(turn, id) => {}
         None => commit::ready(turn, id, proof),
     }
 }
 
 /// What QA leaves to a person before it lands, in lines.
 fn unjudged(turn: &Turn<'_>, id: &RequestId) -> String {
-    let unjudged = turn.request(id).map(|request| request.work.unjudged.iter());
-    let lines = unjudged.into_iter().flatten().map(|it| it.detail.as_str());
+    let Some(request) = turn.request(id) else { return String::new() };
+    let is_open = |it: &&GuardFinding| !request.work.accepted.contains(it);
+    let lines = request.work.unjudged.iter().filter(is_open).map(|it| it.detail.as_str());
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Where somebody took a longer way while the change stood at its end, whoever judges on that way has it first; whether
+/// that is so.
+fn is_judged_first(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let Some((lifecycle, state)) = turn.stands(id).filter(|(_, it)| it.route.judge_again) else {
+        return false;
+    };
+    let left_out = state.route.left_out.clone();
+    let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
+    follow(turn, id, decision);
+    true
 }
 
 /// Where a change is more than its fast lane is for, the next lane goes on with it, and the room says why; whether it
@@ -337,6 +351,7 @@ fn outgrew_its_lane(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let lane = choice.lane.longer();
     let choice = LaneChoice { lane, source: LaneSource::Outgrown, ..choice };
     let left_out = turn.policy.routes.left_out_with(lane, &request.route.signals, &lifecycle);
+    let left_out = &left_out & &state.route.left_out;
     let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
     if let Some(request) = turn.edit(id) {
         request.route.lane = Some(choice);

@@ -264,8 +264,7 @@ fn step_result(
     };
     let in_sprint = request.sprint_id.is_some();
     // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
-    let to_be_built =
-        request.todo_id.is_some() || request.work.candidate.is_some() || request.work.wants_changes;
+    let to_be_built = request.todo_id.is_some() || request.is_built() || request.work.wants_changes;
     let documents = documents(request, report);
     let criteria = criteria_of(turn, request);
     let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();
@@ -352,7 +351,7 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let Some(request) = turn.edit(id) else { return };
     let old = std::mem::replace(&mut request.work.criteria, new.clone());
     // What has been built was held against them.
-    let is_built = request.work.candidate.is_some();
+    let is_built = request.is_built();
     let gone = old.iter().filter(|it| new.iter().all(|one| one.text != it.text));
     let gone: Vec<&str> = gone.map(|it| it.text.as_str()).collect();
     if is_built && !gone.is_empty() {

@@ -7,7 +7,7 @@ use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Wake};
 use super::lanes::{addable, may_only_be_answered, step_named};
 use super::turn::Turn;
-use super::{handoff, lanes, questions, say};
+use super::{gates, handoff, lanes, progress, questions, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::RequestId;
@@ -135,6 +135,10 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     let choice = lanes::with_plan(turn, id, LaneChoice::named(lane, request.route.lane));
     let lane = choice.lane;
     let wanted = Some(wanted).filter(|wanted| *wanted != lane);
+    let lands = turn.step(id).is_some_and(|step| step.kind == StepKind::Land);
+    if lands && train::is_merging(turn, id) {
+        return Err(("edited_too_late", json!({ "request_id": id.as_str() })));
+    }
     if let Some((lifecycle, mut state)) = turn.stands(id) {
         // Only who may shorten the way drops what the signals of the message added to it.
         let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
@@ -143,7 +147,12 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
             let advice = lanes::advice_of(&turn.policy.routes, &request.route.signals, &lifecycle);
             state.route.wanted.retain(|step| !advice.contains(step));
         }
-        state.route.left_out = turn.policy.routes.left_out_with(lane, signals, &lifecycle);
+        let left_out = turn.policy.routes.left_out_with(lane, signals, &lifecycle);
+        state.route.left_out = match is_shorter {
+            true => left_out,
+            // Nor the steps that somebody added.
+            false => &left_out & &state.route.left_out,
+        };
         // What was sent back on the way so far is not let through by leaving out who would judge it next.
         state.route.judge_again |= request.work.candidate.is_some();
         if let Some(request) = turn.edit(id) {
@@ -156,6 +165,12 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     turn.record(id, EventKind::Routed, by, lane.as_str(), json!(choice));
     let values = json!({ "lane": lane, "by": by, "wanted": wanted });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.lane", values);
+    let waits = request.work.gate_id.is_some();
+    if lands && (waits || train::leave(turn, id)) {
+        // Whoever judges it now does so before it lands.
+        gates::card::void(turn, id);
+        progress::begin(turn, id);
+    }
     Ok(("route.lane", json!({ "request_id": id.as_str(), "lane": lane, "wanted": wanted })))
 }
 

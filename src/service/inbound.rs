@@ -8,9 +8,10 @@ use super::ended::with_ended;
 use super::hub::HubError;
 use super::plan_file;
 use super::team::Team;
-use crate::discord::{Facts, Inbound};
+use crate::discord::{Facts, Inbound, TakenMessage};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
+use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, standing};
 use crate::platform::tasks;
@@ -177,7 +178,24 @@ async fn catch_up(team: &Arc<Team>) {
             marks.entry(channel).or_insert(team.born);
         }
     }
-    team.link.catch_up(&marks);
+    let taken = team.hub.read(|state| {
+        let open = state.requests.values().filter(|it| !it.status.is_terminal());
+        open.flat_map(|request| taken_by(request)).collect()
+    });
+    team.link.catch_up(&marks, &taken);
+}
+
+/// The messages that a request hangs on.
+fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
+    let conversation = &request.conversation;
+    let asked = conversation.reply_route.channel_id;
+    // One that is several requests now is not one of them.
+    let first = conversation.reply_route.message_id.filter(|_| request.params.parts.len() != 1);
+    let first = asked.zip(first).map(|(channel, id)| (id, TakenMessage { channel, is_sure: true }));
+    let room = conversation.room.as_ref().and_then(|room| room.thread_id).or(asked);
+    let words = request.params.followups.iter().filter_map(|words| words.message_id);
+    let words = words.filter_map(|id| Some((id, TakenMessage { channel: room?, is_sure: false })));
+    words.chain(first).collect()
 }
 
 async fn tell(team: &Team, event: Event) -> Result<(), HubError> {

@@ -185,6 +185,8 @@ pub(super) async fn prove(
     if let Some(mut before) = held.filter(|_| !evidence.has_failed()) {
         comparison::repeated(&mut before, &evidence);
         comparison::take_flaky(&mut evidence, before);
+        // It was red once, and is no sure proof of its tree.
+        evidence.repetitions += 1;
     }
     let is_red = evidence.has_failed();
     let records = match base {

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
-use teams::discord::{Inbound, VoiceMode};
+use teams::discord::{Destination, Inbound, VoiceMode};
 use teams::domain::ids::{ChannelId, MessageId};
 use teams::domain::incoming::Command;
 use teams::domain::language::Language;
-use teams::domain::outgoing::{Act, Content, Voice};
+use teams::domain::outgoing::{Act, Content, OutgoingOutcome, Voice};
 use teams::domain::role::Role;
 use teams::engine::parse::is_hand_off;
 use teams::platform::files;
 
 use crate::support::guild::{Caller, fresh};
-use crate::support::team::{PATIENCE, Scene, personas, post, report};
+use crate::support::team::{PATIENCE, Scene, outgoing, personas, post, report};
 
 #[test]
 fn i10_the_line_of_a_hand_off_is_known_for_one_in_every_language() {
@@ -220,7 +220,7 @@ async fn what_was_missed_is_told_before_what_is_new() {
     assert!(matches!(back, Inbound::Connected { .. }));
     scene.say("general", "new").await;
     let unknown = (ChannelId(12_345), MessageId(1));
-    scene.link.catch_up(&BTreeMap::from([(general, first), unknown]));
+    scene.link.catch_up(&BTreeMap::from([(general, first), unknown]), &BTreeMap::new());
     let mut told = Vec::new();
     while told.len() < 3 {
         let message = scene.message().await;
@@ -288,4 +288,19 @@ async fn with_a_bot_a_role_each_speaks_and_listens_for_itself() {
     assert_eq!(said[2]["author"]["id"].as_str(), Some(developer.as_str()));
     let text = said[3]["content"].as_str().unwrap();
     assert!(text.starts_with("**Version Controller**\n"), "{text}");
+
+    // A direct message is answered by the bot that was written to: no other can write there.
+    let dm = scene.owner.ok("POST", "/_local/dm", json!({"bot": "developer"})).await;
+    let channel: ChannelId = dm["id"].as_str().unwrap().parse().unwrap();
+    scene.say(&channel.to_string(), "are you there?").await;
+    let heard = scene.message().await;
+    assert_eq!((heard.channel_id, heard.guild_id), (channel, None));
+    let place = Destination { channel, card: None, parent: None };
+    let react = Act::React { message_id: heard.message_id, emoji: "👀".to_owned() };
+    let outcome = scene.deliver(&outgoing(Voice::Team, react), &place).await;
+    assert!(matches!(outcome, OutgoingOutcome::Done), "{outcome:?}");
+    scene.posted(&post(Voice::Team, "room.report", report("Yes.")), &place).await;
+    let path = format!("/channels/{channel}/messages");
+    let mine = Caller::bot(&scene.running.info, "developer").ok("GET", &path, Value::Null).await;
+    assert_eq!(mine[0]["author"]["id"].as_str(), Some(developer.as_str()), "{mine}");
 }

@@ -42,7 +42,7 @@ impl Talk {
 
     async fn live(&mut self) {
         self.until(|it| matches!(it, Inbound::Connected { fresh: true, .. })).await;
-        self.link.catch_up(&BTreeMap::new());
+        self.link.catch_up(&BTreeMap::new(), &BTreeMap::new());
         self.until(|it| matches!(it, Inbound::Live)).await;
     }
 
@@ -431,7 +431,7 @@ async fn an_event_that_was_lost_or_broken_is_had_by_resuming_and_otherwise_by_re
     talk.until(|it| matches!(it, Inbound::Connected { fresh: true, .. })).await;
     let read =
         BTreeMap::from([(teams::domain::ids::ChannelId(5), teams::domain::ids::MessageId(14))]);
-    talk.link.catch_up(&read);
+    talk.link.catch_up(&read, &BTreeMap::new());
     assert_eq!(talk.heard().await, "five");
     assert_eq!(talk.heard().await, "six");
     let report = Report::read(talk.folder.path());
@@ -475,7 +475,7 @@ impl Talk {
     async fn live_after_restart(&mut self, waited: &[&str]) {
         let up = self.until(|it| matches!(it, Inbound::Connected { .. })).await;
         assert!(matches!(up, Inbound::Connected { fresh: true, .. }), "{up:?}");
-        self.link.catch_up(&BTreeMap::new());
+        self.link.catch_up(&BTreeMap::new(), &BTreeMap::new());
         for words in waited {
             assert_eq!(self.heard().await, *words);
         }
@@ -587,7 +587,7 @@ async fn an_interaction_is_taken_once_over_restarts() {
     let fact =
         talk.until(|it| matches!(it, Inbound::Command { .. } | Inbound::Connected { .. })).await;
     assert!(matches!(fact, Inbound::Connected { fresh: true, .. }), "{fact:?}");
-    talk.link.catch_up(&BTreeMap::new());
+    talk.link.catch_up(&BTreeMap::new(), &BTreeMap::new());
     let fact = talk.until(|it| matches!(it, Inbound::Command { .. } | Inbound::Message(_))).await;
     assert!(matches!(fact, Inbound::Message(_)), "{fact:?}");
 }

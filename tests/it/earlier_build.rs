@@ -110,7 +110,8 @@ fn is_brought_up_to_date(workspace: &Workspace) {
     for record in read.records() {
         let bytes = &after[Path::new(&record.path())];
         if let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) {
-            let version = if record.kind() == RecordKind::Backlog { 3 } else { 2 };
+            let is_third = matches!(record.kind(), RecordKind::Backlog | RecordKind::Spending);
+            let version = if is_third { 3 } else { 2 };
             assert_eq!(value["record_version"], version, "{}", record.path());
         }
     }

@@ -86,6 +86,36 @@ async fn a_first_direct_message_written_while_the_team_was_away_is_read() {
 }
 
 #[tokio::test]
+async fn what_was_edited_or_deleted_while_the_team_was_away_is_noticed() {
+    let mut house = House::open(Plan { checks: "[]".to_owned(), ..Plan::default() }).await;
+    let edited = house.ask(EDIT).await;
+    house.reads(&edited, "May this go to the branch?").await;
+    let deleted = house.ask("in greet.sh replace \"echo\" with \"printf\"").await;
+    house.reads(&deleted, "May this go to the branch?").await;
+    let more = house.say(&edited, "and thank you").await;
+    house.quiet().await;
+    house.stop().await;
+
+    let content = "in greet.sh replace \"good morning\" with \"good evening\"";
+    let change = json!({
+        "channel": "general", "message": edited, "content": format!("{} {content}", house.mention()),
+    });
+    house.owner.ok("POST", "/_local/edit", change).await;
+    for (channel, message) in [("general", &deleted), (edited.as_str(), &more)] {
+        let body = json!({"channel": channel, "message": message});
+        house.owner.ok("POST", "/_local/delete", body).await;
+    }
+    house.start();
+    house.reads("general", "was deleted").await;
+    house.reads(&edited, "The new words count instead of the old ones").await;
+    house.press(&house.owner, &edited, "May this go to the branch?", "Approve").await;
+    let ended = house.becomes(&edited, RequestStatus::Committed).await;
+    assert_eq!(ended.body, content);
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_thread_that_was_opened_and_archived_while_the_team_was_away_is_read() {
     let mut house = House::open(Plan::default()).await;
     let here = house.ask("what files are there?").await;

@@ -37,7 +37,7 @@ impl Delivery {
         let mut parts = Parts::new(&rendered, None, None);
         parts.components = components(buttons, &self.catalog, content.language);
         parts.components.extend(menu.map(|menu| lane_menu(menu, &self.catalog, content.language)));
-        let team = &self.speakers.team;
+        let team = self.bot_in(place.channel);
         let mut old = None;
         if let Some(card) = place.card {
             let now = Timestamp::new(clock::now());
@@ -80,7 +80,7 @@ impl Delivery {
         if !self.was_begun(outgoing) {
             return Ok(false);
         }
-        let team = &self.speakers.team;
+        let team = self.bot_in(place.channel);
         let mut history = History::read(&team.rest, place.channel, outgoing.created_at).await?;
         let marker = Marker {
             nonce: &nonce_of(outgoing, 0),

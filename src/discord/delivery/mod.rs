@@ -22,7 +22,7 @@ use crate::discord::outbound_files::{self, Outbound};
 use crate::discord::personas::Personas;
 use crate::discord::problems::LinkProblems;
 use crate::discord::rest::Upload;
-use crate::discord::speakers::Speakers;
+use crate::discord::speakers::{Speaker, Speakers};
 use crate::discord::standing::Board;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
 use crate::domain::outgoing::{Act, Button, Content, Menu, Outgoing, OutgoingOutcome, Voice};
@@ -76,6 +76,8 @@ pub struct Delivery {
     channels: Mutex<BTreeMap<ChannelId, SeenChannel>>,
     /// The direct-message channels of people, as far as met.
     dms: Mutex<BTreeMap<UserId, ChannelId>>,
+    /// Direct messages with a role's own bot, which nobody else can read or write.
+    dms_of_roles: Mutex<BTreeMap<ChannelId, Role>>,
     edits: Mutex<Edits>,
     board: Arc<Board>,
     problems: LinkProblems,
@@ -156,6 +158,7 @@ impl Delivery {
             delivered: Mutex::default(),
             channels: Mutex::default(),
             dms: Mutex::default(),
+            dms_of_roles: Mutex::default(),
             edits: Mutex::default(),
             board,
             problems: LinkProblems::default(),
@@ -221,6 +224,17 @@ impl Delivery {
             lock(&self.tried).remove(&outgoing.outgoing_id);
         }
         outcome
+    }
+
+    /// Somebody writes to the own bot of a role there.
+    pub(crate) fn note_dm_of(&self, channel: ChannelId, role: Role) {
+        lock(&self.dms_of_roles).insert(channel, role);
+    }
+
+    /// The bot that reads and writes in a channel for the team: a direct message belongs to the one that was written to.
+    pub(crate) fn bot_in(&self, channel: ChannelId) -> &Speaker {
+        let role = lock(&self.dms_of_roles).get(&channel).copied();
+        role.and_then(|role| self.speakers.of(role)).unwrap_or(&self.speakers.team)
     }
 
     /// The place of a direct message to a person. The error is the outcome of `outgoing`, which is as good
@@ -312,7 +326,7 @@ impl Delivery {
                 self.open_room(*channel_id, *message_id, name).await
             }
             Act::React { message_id, emoji } => {
-                let rest = &self.speakers.team.rest;
+                let rest = &self.bot_in(place.channel).rest;
                 let react = || rest.react(place.channel, *message_id, emoji);
                 match self.in_open(place.channel, react).await {
                     Ok(()) => Ok(OutgoingOutcome::Done),
@@ -322,7 +336,7 @@ impl Delivery {
                 }
             }
             Act::Unbutton { message_id } => {
-                let rest = &self.speakers.team.rest;
+                let rest = &self.bot_in(place.channel).rest;
                 let bare = serde_json::json!({ "components": [] });
                 let edit = || rest.edit_message(place.channel, *message_id, bare.clone());
                 match self.in_open(place.channel, edit).await {

@@ -33,7 +33,7 @@ impl Delivery {
         if let Some(known) = lock(&self.channels).get(&place.channel) {
             return Ok(known.clone());
         }
-        let seen = self.speakers.team.rest.channel(place.channel).await?;
+        let seen = self.bot_in(place.channel).rest.channel(place.channel).await?;
         lock(&self.channels).insert(place.channel, seen.clone());
         Ok(seen)
     }
@@ -46,13 +46,12 @@ impl Delivery {
     ) -> Result<Poster<'a>, RestError> {
         let team = &self.speakers.team;
         let role = match voice {
-            Voice::Team => return Ok(Poster::Bot(team)),
+            Voice::Team => return Ok(Poster::Bot(self.bot_in(place.channel))),
+            Voice::Role(_) if channel.is_dm() => {
+                return Ok(Poster::Bot(self.bot_in(place.channel)));
+            }
             Voice::Role(role) => role,
         };
-        // A direct message belongs to the bot that was written to.
-        if channel.is_dm() {
-            return Ok(Poster::Bot(team));
-        }
         if let Some(speaker) = self.speakers.of(role) {
             return Ok(Poster::Bot(speaker));
         }
@@ -99,7 +98,7 @@ impl Delivery {
         let mut history = match self.may_exist(outgoing, poster) {
             false => History::default(),
             true => {
-                let rest = &self.speakers.team.rest;
+                let rest = &self.bot_in(place.channel).rest;
                 let mut history = History::read(rest, place.channel, outgoing.created_at).await?;
                 history.leave_out(&lock(&self.delivered));
                 history

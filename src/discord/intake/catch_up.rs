@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::Reader;
 use crate::discord::endpoints::message_id;
-use crate::discord::error::RestError;
+use crate::discord::error::{RestError, code};
 use crate::discord::inbound::Inbound;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId};
@@ -28,6 +28,27 @@ pub(super) struct Gone;
 #[derive(Debug)]
 pub(crate) struct CatchUpRequest {
     pub(crate) watermarks: BTreeMap<ChannelId, MessageId>,
+    pub(crate) taken: BTreeMap<MessageId, TakenMessage>,
+}
+
+/// A message that was taken in and that something open hangs on.
+#[derive(Debug, Clone, Copy)]
+pub struct TakenMessage {
+    /// Where it was written, as far as is known.
+    pub channel: ChannelId,
+    /// Whether it was surely written there, so that where it is not, it was deleted.
+    pub is_sure: bool,
+}
+
+/// What was missed.
+#[derive(Debug)]
+pub(super) enum Missed {
+    /// New messages.
+    Page(Page),
+    /// A message was edited: as it is now.
+    Edited(Value),
+    /// A message was deleted.
+    Deleted(ChannelId, MessageId),
 }
 
 /// Messages of a channel that were missed, oldest first.
@@ -38,8 +59,8 @@ pub(super) struct Page {
     pub(super) messages: Vec<Value>,
 }
 
-/// The next page; `None` at the end.
-pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Page>>) -> Option<Page> {
+/// What was missed next; `None` at the end.
+pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Missed>>) -> Option<Missed> {
     match pages {
         Some(pages) => pages.recv().await,
         None => None,
@@ -53,18 +74,23 @@ impl Reader {
         self: &Arc<Self>,
         ask: CatchUpRequest,
         facts: mpsc::Sender<Inbound>,
-    ) -> mpsc::Receiver<Page> {
+    ) -> mpsc::Receiver<Missed> {
         let (out, pages) = mpsc::channel(1);
-        let rest = self.rest(None).clone();
+        let reader = Arc::clone(self);
         tasks::spawn("discord-look-back", async move {
             let read = async {
                 let mut left = VecDeque::from_iter(ask.watermarks);
                 while let Some((channel, after)) = left.pop_front() {
-                    match channel_after(&rest, channel, after, &out).await {
+                    match channel_after(reader.rest_in(channel), channel, after, &out).await {
                         Ok(()) => {}
                         // The others are not to wait for this one.
                         Err(Stop::Later(after)) => left.push_back((channel, after)),
                         Err(Stop::Gone) => return,
+                    }
+                }
+                for (message, taken) in ask.taken {
+                    if reader.taken(message, taken, &out).await.is_err() {
+                        return;
                     }
                 }
             };
@@ -74,6 +100,35 @@ impl Reader {
             }
         });
         pages
+    }
+
+    /// Tells what became of a message, where people have changed something about it.
+    async fn taken(
+        &self,
+        message: MessageId,
+        taken: TakenMessage,
+        out: &mpsc::Sender<Missed>,
+    ) -> Result<(), Gone> {
+        let channel = taken.channel;
+        let rest = self.rest_in(channel);
+        let missed = match rest.message(channel, message).await {
+            Ok(mut data) if data.get("edited_timestamp").is_some_and(|at| !at.is_null()) => {
+                let guild = rest.channel(channel).await.ok().and_then(|seen| seen.guild_id);
+                if let (Some(fields), Some(guild)) = (data.as_object_mut(), guild) {
+                    fields.insert("guild_id".to_owned(), guild.to_string().into());
+                }
+                Missed::Edited(data)
+            }
+            Err(error) if taken.is_sure && error.code() == Some(code::UNKNOWN_MESSAGE) => {
+                Missed::Deleted(channel, message)
+            }
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                tracing::debug!(%error, %channel, %message, "what became of it is not known");
+                return Ok(());
+            }
+        };
+        out.send(missed).await.map_err(|_| Gone)
     }
 }
 
@@ -89,7 +144,7 @@ async fn channel_after(
     rest: &Rest,
     channel: ChannelId,
     mut after: MessageId,
-    out: &mpsc::Sender<Page>,
+    out: &mpsc::Sender<Missed>,
 ) -> Result<(), Stop> {
     let later = |NotNow| Stop::Later(after);
     let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
@@ -102,7 +157,7 @@ async fn channel_after(
         let more = newest > after.0 && messages.len() >= PAGE;
         after = MessageId(newest.max(after.0));
         let page = Page { channel, guild: seen.guild_id, messages };
-        out.send(page).await.map_err(|_| Stop::Gone)?;
+        out.send(Missed::Page(page)).await.map_err(|_| Stop::Gone)?;
         if !more {
             return Ok(());
         }

@@ -28,7 +28,8 @@ mod reader;
 mod reading;
 
 pub(crate) use catch_up::CatchUpRequest;
-use catch_up::{Gone, Page};
+pub use catch_up::TakenMessage;
+use catch_up::{Gone, Missed, Page};
 use queues::{Done, Job, Queue, Queues};
 pub(crate) use reader::Reader;
 use reading::{read_message, unreadable};
@@ -73,7 +74,7 @@ pub(crate) struct Intake {
     /// Present while messages wait for [`CatchUpRequest`].
     held: Option<Vec<QueuedMessage>>,
     /// What was missed, while it is being read.
-    pages: Option<mpsc::Receiver<Page>>,
+    pages: Option<mpsc::Receiver<Missed>>,
     queues: Queues,
     /// What was missed is read, and not all of it is told yet.
     catching_up: bool,
@@ -137,7 +138,11 @@ impl Intake {
                 },
                 // What is held goes on only when this is read, so that it must not keep it from being read.
                 page = catch_up::next(&mut self.pages), if reads && self.queues.len() < HELD => match page {
-                    Some(page) => self.page(page).await,
+                    Some(Missed::Page(page)) => self.page(page).await,
+                    Some(Missed::Edited(data)) => self.edited(None, data).await,
+                    Some(Missed::Deleted(channel, message)) => {
+                        self.event(QueuedMessage::Deleted(channel, message)).await
+                    }
                     None => self.caught_up().await,
                 },
                 Some(done) = self.queues.under_way.next() => self.done(done).await,
@@ -328,7 +333,10 @@ impl Intake {
         match kind {
             "MESSAGE_CREATE" => self.hold_or(QueuedMessage::Created(from, data)).await,
             "MESSAGE_UPDATE" => self.hold_or(QueuedMessage::Edited(from, data)).await,
-            "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" if from.is_none() => {
+            // What is in a direct message only its own bot hears of.
+            "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK"
+                if from.is_none() || data.get("guild_id").is_none() =>
+            {
                 let Ok(deletion) = serde_json::from_value::<Deletion>(data) else {
                     unreadable(kind);
                     return Ok(());
@@ -416,6 +424,9 @@ impl Intake {
         };
         if !self.reader.is_for(from, &payload) {
             return Ok(());
+        }
+        if let Some(role) = from.filter(|_| payload.guild_id.is_none()) {
+            self.reader.note_dm_of(ChannelId(payload.channel_id.get()), role);
         }
         let Some((heard, needs)) = self.reader.look(&payload, guild) else { return Ok(()) };
         self.seen.insert(id);

@@ -106,6 +106,16 @@ impl Reader {
         }
     }
 
+    /// By whom a channel is read.
+    pub(super) fn rest_in(&self, channel: ChannelId) -> &Rest {
+        &self.delivery.bot_in(channel).rest
+    }
+
+    /// Somebody writes to the own bot of a role there.
+    pub(super) fn note_dm_of(&self, channel: ChannelId, role: Role) {
+        self.delivery.note_dm_of(channel, role);
+    }
+
     pub(super) fn is_room(&self, channel: ChannelId) -> bool {
         self.access.is_room(channel)
     }

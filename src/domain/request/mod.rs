@@ -409,6 +409,13 @@ impl Request {
         blocked.is_some_and(|it| it.code.is_about_the_commit() || self.has_open_conflict())
     }
 
+    /// Whether something was built that is to come to the branch. A change that the branch is in the way of has no commit
+    /// until that is solved.
+    #[must_use]
+    pub const fn is_built(&self) -> bool {
+        self.work.candidate.is_some() || self.work.conflict.is_some()
+    }
+
     /// Whether people want something of the whole, so that it is not made several requests.
     #[must_use]
     pub const fn is_one_plan(&self) -> bool {

@@ -15,12 +15,13 @@ use crate::domain::request_plan::RequestPlan;
 use crate::engine::turn::Turn;
 
 /// Folders that agents, checks or the repository's own machinery run by.
-const FOLDERS: [&str; 17] = [
+const FOLDERS: [&str; 18] = [
     ".claude/",
     ".codex/",
     ".agents/",
     ".gemini/",
     ".opencode/",
+    ".qwen/",
     ".cursor/",
     ".windsurf/",
     ".vscode/",
@@ -172,12 +173,14 @@ pub(in crate::engine) fn machinery<'a>(
 }
 
 fn is_machinery(table: &GateTable, path: &str) -> bool {
-    let below = |folder: &str| path.starts_with(folder) || path.contains(&format!("/{folder}"));
+    // A link may stand where a folder is looked for.
+    let as_folder = format!("/{path}/");
+    let below = |folder: &str| as_folder.contains(&format!("/{folder}"));
     let name = file_name(path);
-    let own = table
-        .guarded
-        .iter()
-        .any(|one| if one.ends_with('/') { path.starts_with(one.as_str()) } else { path == one });
+    let own = table.guarded.iter().any(|one| match one.ends_with('/') {
+        true => as_folder.starts_with(&format!("/{one}")),
+        false => path == one,
+    });
     own || FOLDERS.iter().any(|folder| below(folder)) || FILES.contains(&name)
 }
 
@@ -291,10 +294,17 @@ mod tests {
             ".mcp.json",
             "deploy/prod.yaml",
             "Makefile",
+            ".qwen/settings.json",
+            // A link in the place of the folder.
+            ".claude",
+            "app/.cargo",
+            "deploy",
         ] {
             assert!(is_machinery(&table, path), "{path}");
         }
-        for path in ["src/github/client.rs", "sub/Makefile", "AGENTS.md.txt"] {
+        for path in
+            ["src/github/client.rs", "sub/Makefile", "AGENTS.md.txt", "sub/deploy", "x.claude"]
+        {
             assert!(!is_machinery(&table, path), "{path}");
         }
     }

@@ -21,6 +21,13 @@ const BETWEEN: &str = r"the|a|an|this|that|these|those|our|all|both|of|file|file
 const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno need to|\binstead of|\brather than)\b(?:[^,]*|.*\b(?:or|nor)\s+)$|\bfrom\s+$";
 /// After these a sentence tells a condition, a wish that it may not be, or asks.
 const CONDITION: &str = r"\b(?:if|when|whenever|unless|while|after|before|why|who|which|prevent\w*|stop\w*|refus\w*|revert\w*)\b";
+/// After these a file is named to be left alone.
+const SPARED_BEFORE: &str = r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewrit|refactor|break|bring|add|restor)\w*|\bexcept(?:\s+for)?|\bbut\s+not)\b[^,;]*$";
+/// And between these.
+const LEFT_BEFORE: &str = r"\b(?:leav(?:e|ing)|keep(?:ing)?)\s+[^,;]*$";
+const LEFT_AFTER: &str =
+    r"^[`'\x22*)]*\s+(?:alone|untouched|unchanged|as\s+(?:it|they)\s+(?:is|are)|as\s+is)\b";
+
 /// How a sentence goes on after the name of a file that is told to go.
 const AFTER: &str = r"^[`'\x22*)]*(?:$|[.,;:!)]|\s+(?:files?|and|or|with|into|to|by|as|from|in favou?r|completely|entirely|too|now|then|please)\b)";
 
@@ -31,6 +38,9 @@ struct Patterns {
     korean_after: Regex,
     korean_not: Regex,
     not: Regex,
+    spared_before: Regex,
+    left_before: Regex,
+    left_after: Regex,
     condition: Regex,
     ends: Regex,
     kind_before: Regex,
@@ -68,6 +78,9 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
             r"^[^,]{0,24}(?:금지|필요|말고|지\s?(?:는|도|를)?\s?(?:말|마|않|못)|안\s?[돼되된됩]|못|하지|마세요|마라|말아)",
         )?,
         not: new(NOT)?,
+        spared_before: new(SPARED_BEFORE)?,
+        left_before: new(LEFT_BEFORE)?,
+        left_after: new(LEFT_AFTER)?,
         condition: new(CONDITION)?,
         ends: new(AFTER)?,
         kind_before: new(r"\b(?:crate|package|library|gem|dependency|sdk)\s+[`'\x22]?$")?,
@@ -108,11 +121,15 @@ impl RequestText {
         self.any(path, is_to_go) || alone && self.any(name, is_to_go)
     }
 
-    /// Whether somebody named a file.
+    /// Whether somebody named a file, and not to leave it alone. A name that is a word of the language is one only with its
+    /// folder.
     pub(super) fn names_file(&self, path: &str) -> bool {
+        let name = file_name(path);
+        let is_a_word = name.chars().all(|letter| letter.is_ascii_lowercase());
+        let is_meant = |before: &str, after: &str| !is_spared(before, after);
         self.paths.iter().any(|it| it == path)
-            || self.any(path, |_, _| true)
-            || self.any(file_name(path), |_, _| true)
+            || (path != name || !is_a_word) && self.any(path, is_meant)
+            || !is_a_word && self.any(name, is_meant)
     }
 
     /// Whether a dependency was named. One with a source of its own (`name (git …)`) is asked about all the same, and a
@@ -171,6 +188,14 @@ fn sentences(text: &str) -> Vec<String> {
         all.push(sentence);
     }
     all
+}
+
+fn is_spared(before: &str, after: &str) -> bool {
+    PATTERNS.as_ref().is_some_and(|patterns| {
+        patterns.spared_before.is_match(before)
+            || patterns.korean_not.is_match(after)
+            || patterns.left_before.is_match(before) && patterns.left_after.is_match(after)
+    })
 }
 
 fn is_to_go(before: &str, after: &str) -> bool {
@@ -270,6 +295,35 @@ mod tests {
         ] {
             assert!(!said(words).deletes("README.md", &["README.md"]), "{words}");
         }
+    }
+
+    #[test]
+    fn a_file_that_is_to_be_left_alone_is_not_asked_for() {
+        for words in [
+            "Fix the login in src/db.rs",
+            "src/db.rs is slow, make it faster",
+            "Users cannot log in because src/db.rs fails",
+            "Do not touch a.rs, change src/db.rs",
+            "Keep the names in src/db.rs as short as they are",
+            "src/db.rs를 고쳐 주세요",
+        ] {
+            assert!(said(words).names_file("src/db.rs"), "{words}");
+        }
+        for words in [
+            "Fix the login, but do not touch src/db.rs",
+            "Fix the login without changing src/db.rs.",
+            "Leave src/db.rs alone",
+            "keep `src/db.rs` as it is",
+            "Change everything except src/db.rs",
+            "Don't bring src/db.rs back",
+            "src/db.rs는 건드리지 마세요",
+        ] {
+            assert!(!said(words).names_file("src/db.rs"), "{words}");
+        }
+        // A word of the language is a file only with its folder.
+        assert!(!said("make the server faster").names_file("bin/server"));
+        assert!(said("make bin/server faster").names_file("bin/server"));
+        assert!(said("mend the Makefile").names_file("sub/Makefile"));
     }
 
     #[test]

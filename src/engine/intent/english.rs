@@ -77,6 +77,10 @@ const ORDERS: &[(Sign, &str)] = &[
         r"^(?:go on|continue|resume|carry on|proceed|keep going|keep at it|go ahead|press on|keep it up)(?: please| now| then| pls)?$",
     ),
     (
+        Sign::Command,
+        r"^keep\b.*ⓘ (?:\w+ ){0,2}(?:on hold|on ice|paused|blocked|stopped)\b|^finish\b.*ⓘ (?:\w+ ){0,2}later\b",
+    ),
+    (
         Sign::GoOn,
         r"^(?:go on|continue|resume|carry on|proceed|keep going|go ahead|pick up|pick (?:it|that|this) (?:back )?up|pick back up|get back to|go back to|keep working|continue working|keep|finish|take up|return to|unpause)\b.*(?:\b(?:ⓘ|where (?:you|we|it|i) (?:\w+ )?(?:left|stopped|were|was|paused)|(?:yesterday|earlier|before|last \w+)(?: please)?$|(?:that|this|it|there|here|please|then|as planned|as before|from there|now)$|(?:work|thing|task|stuff|job|migration|refactoring|refactor|request|ticket|story|import|cleanup|rewrite)\b(?: \w+){0,6}$))",
     ),

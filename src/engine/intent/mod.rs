@@ -170,6 +170,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_stay_stopped_does_not_go_on() {
+        let intent = |text: &str| read(text).intent;
+        for text in [
+            "keep 20260324-1a2b3c4d on hold",
+            "please keep 20260324-1a2b3c4d paused for now",
+            "keep 20260324-1a2b3c4d blocked until monday",
+            "20260324-1a2b3c4d 계속 진행하지 마세요",
+        ] {
+            assert_ne!(intent(text), Some(Intent::Resume), "{text}");
+        }
+        for text in [
+            "keep working on 20260324-1a2b3c4d",
+            "20260324-1a2b3c4d 이어서 해 주세요",
+            "20260324-1a2b3c4d 이어서 진행해 주세요",
+            "20260324-1a2b3c4d 계속 진행해 주세요",
+        ] {
+            assert_eq!(intent(text), Some(Intent::Resume), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_quoted_named_or_negated_is_not_asked_for() {
         for question in [
             "what does `fix --all` do?",

@@ -380,6 +380,42 @@ fn a_route_grows_by_whoever_asked_and_shrinks_by_those_who_may_approve() {
 }
 
 #[test]
+fn a_longer_way_that_is_named_at_the_end_is_gone_before_it_lands_and_drops_no_step_that_somebody_added()
+ {
+    use Role::{Architect, Developer, Planner, Qa};
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Quick));
+    let change = |change| Command::Route { request_id: id.clone(), change };
+    while world.request(&id).params.workflow.is_none() {
+        let todo = world.todo()[0].clone();
+        world.do_well(&todo);
+    }
+    world.command(change(RouteChange::Add("qa".to_owned())));
+    // The same lane once more.
+    world.command(change(RouteChange::Lane(Lane::Quick)));
+    assert_eq!(roles_of(&mut world, json!(null)), [Developer, Architect, Qa]);
+
+    for lane in [Lane::Standard, Lane::Full] {
+        let mut world = World::new(with_routes());
+        let id = ask(&mut world, Some(Lane::Fast));
+        let is_queued = |world: &World| {
+            world.state.effects.values().any(|it| matches!(it.kind, EffectKind::Merge { .. }))
+        };
+        while !is_queued(&world) {
+            let todo = world.todo()[0].clone();
+            world.do_well(&todo);
+        }
+        let longer = RouteChange::Lane(lane);
+        world.command(Command::Route { request_id: id.clone(), change: longer });
+        assert!(!is_queued(&world), "nobody has judged it");
+        let rest = roles_of(&mut world, json!(null));
+        assert_eq!(rest, [Architect, Qa], "{lane}");
+        assert!(!rest.contains(&Planner));
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
+}
+
+#[test]
 fn a_shorter_lane_is_no_way_around_a_plan_that_is_asked_about() {
     let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..policy().gates };
     let mut world = World::new(Policy { gates, ..with_routes() });

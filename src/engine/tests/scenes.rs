@@ -653,6 +653,45 @@ fn what_qa_refused_is_not_brought_to_the_branch_because_its_planner_calls_it_don
 }
 
 #[test]
+fn what_the_branch_is_in_the_way_of_is_not_answered_instead_of_built() {
+    use crate::domain::conflict::Conflict;
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    loop {
+        let todo = world.todo().first().cloned().expect("something to do");
+        let Todo::Effect(effect) = &todo else {
+            world.do_well(&todo);
+            continue;
+        };
+        let (head, kind) = ("h1".to_owned(), world.state.effects[effect].kind.clone());
+        if let EffectKind::Rebase { commit, .. } = kind {
+            let conflict =
+                Conflict { head, commit, paths: vec!["a.py".to_owned()], ..Conflict::default() };
+            world.effect(effect, EffectOutcome::Conflict(conflict));
+            break;
+        } else if matches!(kind, EffectKind::Merge { .. }) {
+            world.effect(effect, EffectOutcome::BranchMoved { head });
+        } else {
+            world.do_well(&todo);
+        }
+    }
+    assert!(!crate::engine::lanes::may_only_be_answered(&world.request(&id)));
+    let todo = work_until(&mut world, |role, _| role == Role::ConflictResolver);
+    let Todo::Run(envelope) = todo else { panic!() };
+    let transition = json!({ "outcome": "reopen", "reopen_category": "scope", "reason": "not it" });
+    let refusal = result(Role::ConflictResolver, json!({ "workflow_transition": transition }));
+    world.run(&envelope, RunOutcome::Result(Arc::new(refusal)));
+    let Todo::Run(envelope) = work_until(&mut world, |role, _| role == Role::Planner) else {
+        panic!()
+    };
+    let transition = json!({ "outcome": "complete", "target_step": "closeout" });
+    let note = json!({ "workflow_transition": transition, "planning_note": "it is all there" });
+    world.run(&envelope, RunOutcome::Result(Arc::new(result(Role::Planner, note))));
+    work_until(&mut world, |_, _| true);
+    assert_ne!(world.request(&id).status, RequestStatus::Completed, "it was called an answer");
+}
+
+#[test]
 fn a_step_that_the_lifecycle_does_not_have_waits_for_a_person_and_the_answer_leads_to_the_plan() {
     let mut world = World::new(policy());
     let id = world.message("do it");

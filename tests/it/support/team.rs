@@ -98,7 +98,7 @@ impl Scene {
     pub(crate) async fn begin(&mut self) {
         let connected = self.until(|it| matches!(it, Inbound::Connected { .. })).await;
         assert!(matches!(connected, Inbound::Connected { fresh: true, .. }));
-        self.link.catch_up(&BTreeMap::new());
+        self.link.catch_up(&BTreeMap::new(), &BTreeMap::new());
         self.until(|it| matches!(it, Inbound::Live)).await;
     }
 
