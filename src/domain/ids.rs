@@ -307,11 +307,6 @@ impl IdSupply {
         EnvelopeId(self.uuid().to_string())
     }
 
-    /// A new run id.
-    pub fn run(&mut self) -> RunId {
-        RunId(self.uuid().to_string())
-    }
-
     /// A new gate id.
     pub fn gate(&mut self) -> GateId {
         GateId(self.uuid().to_string())

@@ -32,6 +32,7 @@ pub struct Input {
 pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
     let Input { event, now, ids } = input;
     let mut turn = Turn::new(state, policy, now, ids);
+    let shows_board = pinned_board::may_be_shown(&event);
     let answer = match event {
         Event::Started { announce, serves } => recovery::started(&mut turn, announce, &serves),
         Event::Message(message) => intake::message(&mut turn, message),
@@ -93,6 +94,9 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         }
     };
     close(&mut turn);
+    if shows_board {
+        pinned_board::refresh(&mut turn);
+    }
     turn.finish(answer)
 }
 
@@ -108,5 +112,4 @@ fn close(turn: &mut Turn<'_>) {
     for id in &cards {
         say::refresh_card(turn, id);
     }
-    pinned_board::refresh(turn);
 }

@@ -67,23 +67,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         sprint::effect_finished(turn, &effect.kind, outcome);
         return Answer::Accepted;
     };
-    let operation = match &effect.kind {
-        EffectKind::Action { operation_id, .. } => Some(operation_id.clone()),
-        EffectKind::Commit { .. }
-        | EffectKind::Base { .. }
-        | EffectKind::Checks { .. }
-        | EffectKind::UseChecks { .. }
-        | EffectKind::Merge { .. }
-        | EffectKind::Rebase { .. }
-        | EffectKind::Baseline { .. }
-        | EffectKind::Inspect { .. }
-        | EffectKind::Archive { .. }
-        | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. }
-        | EffectKind::Release { .. } => None,
-    };
-    if let Some(operation_id) = operation {
-        action_ended(turn, &request_id, &operation_id, &outcome);
+    if let EffectKind::Action { operation_id, .. } = &effect.kind {
+        action_ended(turn, &request_id, operation_id, outcome);
         return Answer::Accepted;
     }
     let ended = turn.request(&request_id).is_none_or(|request| request.status.is_terminal());
@@ -153,22 +138,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::Failed { message, request_id: whose } => {
             let whose = whose.filter(|id| effect.kind.is_merge_of(id) && is_open(turn, id));
             let request_id = whose.unwrap_or(request_id);
-            let code = match effect.kind {
-                EffectKind::Checks { .. } | EffectKind::UseChecks { .. } => {
-                    BlockCode::ChecksNotStarted
-                }
-                EffectKind::Commit { .. }
-                | EffectKind::Base { .. }
-                | EffectKind::Merge { .. }
-                | EffectKind::Rebase { .. }
-                | EffectKind::Action { .. }
-                | EffectKind::Baseline { .. }
-                | EffectKind::Inspect { .. }
-                | EffectKind::Archive { .. }
-                | EffectKind::Publish { .. }
-                | EffectKind::Discover { .. }
-                | EffectKind::Release { .. } => BlockCode::CommitFailed,
-            };
+            let proves =
+                matches!(effect.kind, EffectKind::Checks { .. } | EffectKind::UseChecks { .. });
+            let code = if proves { BlockCode::ChecksNotStarted } else { BlockCode::CommitFailed };
             // What else was to land of a sprint that is to end waits for a person as well, and is not taken back.
             let others = effect.kind.lands().into_iter().map(|car| car.request_id);
             for id in others.filter(|id| *id != request_id) {
@@ -246,32 +218,14 @@ fn action_ended(
     turn: &mut Turn<'_>,
     request_id: &RequestId,
     operation_id: &OperationId,
-    outcome: &EffectOutcome,
+    outcome: EffectOutcome,
 ) {
-    let (returncode, tail) = match outcome {
-        EffectOutcome::ActionEnded { exit_code, log_tail } => (*exit_code, log_tail.clone()),
-        EffectOutcome::Failed { message, .. } => (None, message.clone()),
-        EffectOutcome::Committed(_)
-        | EffectOutcome::NothingChanged { .. }
-        | EffectOutcome::Checked(_)
-        | EffectOutcome::PreparationAsked(_)
-        | EffectOutcome::BaseProven(_)
-        | EffectOutcome::Merged { .. }
-        | EffectOutcome::BranchMoved { .. }
-        | EffectOutcome::ChecksChanged
-        | EffectOutcome::Rebased(_)
-        | EffectOutcome::Clash
-        | EffectOutcome::AlreadyOnBranch { .. }
-        | EffectOutcome::Conflict(_)
-        | EffectOutcome::Unsolved { .. }
-        | EffectOutcome::BeyondConflict { .. }
-        | EffectOutcome::PersonEdits { .. }
-        | EffectOutcome::Baselined(_)
-        | EffectOutcome::Inspected(_)
-        | EffectOutcome::Archived { .. }
-        | EffectOutcome::Published { .. }
-        | EffectOutcome::Discovered { .. }
-        | EffectOutcome::Released => return,
+    let (returncode, tail) = if let EffectOutcome::ActionEnded { exit_code, log_tail } = outcome {
+        (exit_code, log_tail)
+    } else if let EffectOutcome::Failed { message, .. } = outcome {
+        (None, message)
+    } else {
+        return;
     };
     let Some(operation) = turn.before().operations.get(operation_id).cloned() else {
         return;

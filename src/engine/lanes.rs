@@ -13,7 +13,7 @@ use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
 use crate::domain::outgoing::LaneMenu;
 use crate::domain::policy::Policy;
-use crate::domain::request::{EventKind, Request};
+use crate::domain::request::{EventKind, Request, RequestWork};
 use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource, Routes, WorkSize};
@@ -167,11 +167,7 @@ pub(super) fn with_plan(turn: &Turn<'_>, id: &RequestId, choice: LaneChoice) -> 
     let signals = request.map(|it| it.route.signals.as_slice()).unwrap_or_default();
     let asks = plan_stance(turn.policy, Some(choice), signals) != Stance::Allow
         || work.is_some_and(|work| work.wants_changes);
-    let accepted = work.is_some_and(|work| match (&work.plan, &work.planned) {
-        (Some(accepted), Some(planned)) => *accepted == planned.version.digest,
-        // Requests of an earlier build do not know their plans.
-        (accepted, _) => accepted.is_some(),
-    });
+    let accepted = work.is_some_and(RequestWork::is_plan_approved);
     let lane = if asks && !accepted { choice.lane.max(Lane::Standard) } else { choice.lane };
     LaneChoice { lane, ..choice }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::board::board_of;
 use super::say;
 use super::turn::Turn;
+use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, MessageId, SprintId};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::schedule::SprintBoard;
@@ -13,8 +14,20 @@ use crate::domain::sprint::Sprint;
 /// Lines of each column: it has to fit into one message.
 const LINES: usize = 4;
 
+/// Whether the board is looked at after this event: whatever happens to a todo is also said somewhere, and when that is
+/// delivered, the board is brought up to it.
+pub(super) const fn may_be_shown(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::OutgoingFinished { .. }
+            | Event::ChannelsChanged
+            | Event::Started { .. }
+            | Event::Tick
+    )
+}
+
 /// Posts the board, or edits it where it would say something else, one edit at a time. It shows how things stood before
-/// this event: whatever happens to a todo is also said somewhere, and the delivery of that is the next event.
+/// this event.
 pub(super) fn refresh(turn: &mut Turn<'_>) {
     let state = turn.before();
     if turn.outbox().any(|it| matches!(it.act, Act::Board { .. }) && it.refused.is_none()) {

@@ -24,12 +24,15 @@ const MANIFESTS: [&str; 10] = [
     "pom.xml",
 ];
 
-/// The dependencies that a file of this name names with this text; `None` where the file is no manifest.
-pub(super) fn dependencies(file: &str, text: &str) -> Option<Names> {
+/// The dependencies that a file of this name names with this content; `None` where the file is no manifest.
+pub(super) fn dependencies(file: &str, content: &[u8]) -> Option<Names> {
     let is_requirements = file.starts_with("requirements") && file.ends_with(".txt");
     let is_manifest = MANIFESTS.contains(&file) || is_requirements;
-    let text = text.trim_start_matches('\u{feff}');
-    is_manifest.then(|| read(file, text).unwrap_or_else(|| [UNREADABLE.to_owned()].into()))
+    let named = || {
+        let text = std::str::from_utf8(content).ok()?;
+        read(file, text.trim_start_matches('\u{feff}'))
+    };
+    is_manifest.then(|| named().unwrap_or_else(|| [UNREADABLE.to_owned()].into()))
 }
 
 fn read(file: &str, text: &str) -> Option<Names> {
@@ -247,7 +250,7 @@ mod tests {
 
     #[track_caller]
     fn names(file: &str, text: &str, expected: &[&str]) {
-        let found = dependencies(file, text).expect("a manifest");
+        let found = dependencies(file, text.as_bytes()).expect("a manifest");
         assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{file}");
     }
 
@@ -309,8 +312,10 @@ mod tests {
 
     #[test]
     fn what_does_not_read_is_no_manifest_without_dependencies() {
-        assert_eq!(dependencies("main.rs", "gem 'x'"), None);
+        assert_eq!(dependencies("main.rs", b"gem 'x'"), None);
         names("Cargo.toml", "[dependencies", &[UNREADABLE]);
-        assert_eq!(dependencies("package.json", "[]"), Some(Names::new()));
+        assert_eq!(dependencies("package.json", b"[]"), Some(Names::new()));
+        let utf_16 = dependencies("requirements.txt", b"\xff\xfee\0v\0i\0l\0");
+        assert_eq!(utf_16, Some([UNREADABLE.to_owned()].into()));
     }
 }

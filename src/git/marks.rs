@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use git2::{Delta, Diff, DiffDelta, DiffFile, DiffLineType, Oid, Repository};
+use git2::{Blob, Delta, Diff, DiffDelta, DiffFile, DiffLineType, Oid, Repository};
 
 use super::path_name::{name_of, path_of};
 use super::{CommitId, Project, Result, manifest, tree_diff};
@@ -48,15 +48,12 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             added.push(path.clone());
         }
         let Ok(blob) = repository.find_blob(now) else { continue };
-        if blob.is_binary() {
-            if blob.size() >= SMALL && now != before && !went.contains(&now) {
-                marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
-            }
-            continue;
-        }
-        let before = text(&repository, before);
-        for name in new_dependencies(&path, before.as_deref(), blob.content()) {
+        let old = repository.find_blob(before).ok();
+        for name in new_dependencies(&path, old.as_ref().map(Blob::content), blob.content()) {
             marks.push(mark(ContentFact::Dependency { name }));
+        }
+        if blob.is_binary() && blob.size() >= SMALL && now != before && !went.contains(&now) {
+            marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
         }
     }
     marks.extend(restored(&repository, base.0, added));
@@ -69,16 +66,11 @@ fn name(file: &DiffFile<'_>) -> Option<String> {
     file.path_bytes().map(name_of)
 }
 
-fn text(repository: &Repository, id: Oid) -> Option<String> {
-    let blob = repository.find_blob(id).ok()?;
-    std::str::from_utf8(blob.content()).ok().map(str::to_owned)
-}
-
-fn new_dependencies(path: &str, before: Option<&str>, now: &[u8]) -> Vec<String> {
+fn new_dependencies(path: &str, before: Option<&[u8]>, now: &[u8]) -> Vec<String> {
     let file = path.rsplit('/').next().unwrap_or(path);
-    let now = std::str::from_utf8(now).ok().and_then(|text| manifest::dependencies(file, text));
+    let now = manifest::dependencies(file, now).unwrap_or_default();
     let before = before.and_then(|text| manifest::dependencies(file, text)).unwrap_or_default();
-    now.unwrap_or_default().difference(&before).cloned().collect()
+    now.difference(&before).cloned().collect()
 }
 
 /// Those of the added paths that the branch had before and deleted, as far back as its history lies here.

@@ -10,9 +10,8 @@ use super::layout;
 use super::load::{self, Tail};
 use crate::domain::change::Change;
 use crate::domain::envelope::EnvelopeFolder;
-use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
+use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::item::Item;
-use crate::domain::operation::Operation;
 use crate::domain::record::{self, AnyRecord, RUNTIME, Record};
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
@@ -209,38 +208,6 @@ pub fn was_consumed(root: &Path, role: Role, id: &EnvelopeId) -> Result<bool, St
     }
     let folder = layout::relay_folder(EnvelopeFolder::Archive, role);
     history::was_consumed(&RealDisk, root, &folder, &name, id.written_at())
-}
-
-/// One operation; `None` where there is none.
-pub fn operation(root: &Path, id: &OperationId) -> Result<Option<Operation>, StoreError> {
-    Ok(operations(root)?.into_iter().find(|operation| operation.operation_id == *id))
-}
-
-/// The operations, oldest first.
-pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
-    steadily(&RealDisk, root, || {
-        let folder = root.join(format!("{RUNTIME}/operations"));
-        let mut found = std::collections::BTreeMap::new();
-        for name in RealDisk.list(&folder)? {
-            if name.starts_with('.') || !name.ends_with(".json") {
-                continue;
-            }
-            let bytes = present(&folder.join(name))?;
-            if let Some(record) = bytes.and_then(|bytes| record::<Operation>(&bytes)) {
-                found.insert(record.operation_id.clone(), record);
-            }
-        }
-        for (_, entry) in tail(root)?.entries {
-            for change in entry.changes {
-                if let Change::Save(AnyRecord::Operation(record)) = change {
-                    found.insert(record.operation_id.clone(), Arc::unwrap_or_clone(record));
-                }
-            }
-        }
-        let mut all: Vec<Operation> = found.into_values().collect();
-        all.sort_by_key(|operation| operation.created_at);
-        Ok(all)
-    })
 }
 
 /// Every backlog item, also those that are done, dropped or carried on, in the order of their ids.

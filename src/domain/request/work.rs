@@ -113,3 +113,14 @@ pub struct RequestWork {
     /// Tokens and cost so far.
     pub usage: Usage,
 }
+
+impl RequestWork {
+    /// Whether somebody has let through what is planned now. Requests of an earlier build do not know their plans.
+    #[must_use]
+    pub fn is_plan_approved(&self) -> bool {
+        match (&self.plan, &self.planned) {
+            (Some(approved), Some(planned)) => *approved == planned.version.digest,
+            (approved, _) => approved.is_some(),
+        }
+    }
+}

@@ -105,17 +105,10 @@ pub(in crate::engine) fn before_build(
     if waits(turn, id) { PlanHold::Waits } else { PlanHold::No }
 }
 
-/// Whether a person has let exactly this plan through, and nothing was found in it since. Requests of an earlier build do
-/// not know their plans.
+/// Whether a person has let exactly this plan through, and nothing was found in it since.
 fn is_approved(turn: &Turn<'_>, id: &RequestId) -> bool {
-    turn.request(id).is_some_and(|request| {
-        let work = &request.work;
-        let same = match (&work.plan, &work.planned) {
-            (Some(approved), Some(planned)) => *approved == planned.version.digest,
-            (approved, _) => approved.is_some(),
-        };
-        same && !work.plan_review.is_open()
-    })
+    let work = turn.request(id).map(|request| &request.work);
+    work.is_some_and(|work| work.is_plan_approved() && !work.plan_review.is_open())
 }
 
 /// Whether a person decides about the plan before it is built.
