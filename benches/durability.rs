@@ -96,7 +96,7 @@ impl Letters {
         let run = Run {
             agent: teams::domain::config::AgentKind::Rehearsal,
             ..Run::new(
-                self.0.run(),
+                RunId::parse(self.0.effect().as_str()).unwrap(),
                 RequestId::parse("20260324-00000001").unwrap(),
                 (Role::Developer, None),
                 envelope.clone(),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use teams::domain::config::CheckNetwork;
-use teams::git::{CheckPlan, CheckSpec, PrepareSpec, Project, Whose, checks, create};
+use teams::git::{CheckPlan, CheckSpec, PreparationOwner, PrepareSpec, Project, checks, create};
 use teams::platform::{confinement, spawn};
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,7 @@ async fn measure(megabytes: usize) {
     let mut took = Vec::new();
     for _ in 0..10 {
         let begun = Instant::now();
-        let whose = Whose::trusting(commit);
+        let whose = PreparationOwner::trusting(commit);
         let evidence = checks::run(&project, commit, &plan, &confinement, &scratch, &whose, &stop);
         let evidence = evidence.await.unwrap();
         assert!(evidence.is_green(), "{evidence:?}");

@@ -22,7 +22,7 @@ use teams::domain::ids::RunId;
 use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
 use teams::engine::contract;
-use teams::model_proxy::{ModelProxy, ModelServers, Outside, ProxyOptions, Server};
+use teams::model_proxy::{AllowedHosts, ModelProxy, ModelServers, ProxyOptions, Server};
 use teams::platform::spawn::set_own_binary;
 
 use super::{Guild, PATIENCE, Team, Voice, setting};
@@ -189,7 +189,7 @@ async fn proxy(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
         port: !confinement.is_some_and(|it| it.has_own_network()),
         run_dir: spec.run_dir.clone(),
         servers: ["codex".to_owned()].into(),
-        outside: Outside::Nothing,
+        outside: AllowedHosts::Nothing,
         allowance: Allowance::default(),
         refused: tokio::sync::mpsc::channel(1).0,
     };

@@ -1,7 +1,7 @@
 //! `teams approve`: decide what waits for a person. What is decided on has to be named, so that nothing is
 //! approved that was not looked at.
 
-use super::told::Teller;
+use super::told::Printer;
 use super::{Failure, Global, command, records, say};
 use crate::domain::gate::{Gate, GateKind, WayAhead};
 use crate::domain::ids::RequestId;
@@ -88,11 +88,11 @@ fn list(state: &State) -> Result<(), Failure> {
 
 fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
     say(title(request));
-    let teller = Teller::new(Language::En, false)?;
+    let printer = Printer::new(Language::En, false)?;
     match (gate.kind, &request.work.candidate) {
         (GateKind::Budget, _) => {
             let values = budget_on_card(request).as_object().cloned().unwrap_or_default();
-            say(teller.words("budget.spent", &values));
+            say(printer.words("budget.spent", &values));
         }
         (GateKind::Plan, _) => {
             if let Some(plan) = &request.work.planned {
@@ -105,7 +105,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                 say(format_args!("  - {criterion}"));
             }
             for found in &request.work.plan_review.findings {
-                let by = teller.words(&format!("reviewer.{}", found.by), &serde_json::Map::new());
+                let by = printer.words(&format!("reviewer.{}", found.by), &serde_json::Map::new());
                 say(format_args!("  ! {} ({by})", found.line()));
             }
             if let Some(WayAhead { turns, usd }) = &gate.ahead {
@@ -161,7 +161,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             }
             for found in by_guard(&gate.findings).as_array().into_iter().flatten() {
                 let values = found.as_object().cloned().unwrap_or_default();
-                say(teller.words("gate.finding", &values));
+                say(printer.words("gate.finding", &values));
             }
         }
     }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::output::say_json;
 use super::plain::plain;
-use super::told::{Teller, language, object};
+use super::told::{Printer, language, object};
 use super::{Failure, Global, say};
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
@@ -78,14 +78,14 @@ pub(super) fn run(global: &Global, command: &Command) -> ExitCode {
     }
 }
 
-pub(super) fn teller(workspace: &Workspace, json: bool) -> Result<Teller, Failure> {
-    Teller::new(language(workspace.runtime.language), json)
+pub(super) fn printer(workspace: &Workspace, json: bool) -> Result<Printer, Failure> {
+    Printer::new(language(workspace.runtime.language), json)
 }
 
 fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
     let root = global.existing()?;
     let workspace = workspace::load(&root)?;
-    let teller = teller(&workspace, args.json)?;
+    let printer = printer(&workspace, args.json)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::new(plain(&error.to_string()));
     let project = open_project(&workspace).map_err(|error| wrong(&error))?;
     let found = proposals::propose(&project).map_err(|error| wrong(&error))?;
@@ -96,10 +96,10 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         let mut values = object(json!(told));
         values.insert("configured".to_owned(), json!(configured));
         values.insert("missing".to_owned(), json!(!chosen.is_empty()));
-        if teller.is_json() {
-            teller.object(vec![("accepted", json!(accepted))], &values);
+        if printer.is_json() {
+            printer.object(vec![("accepted", json!(accepted))], &values);
         } else {
-            say(teller.words(key, &values));
+            say(printer.words(key, &values));
         }
     };
     if found.checks.is_empty() {
@@ -111,8 +111,8 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         let hint = "`teams checks propose` shows the others; write them into team_runtime.yaml";
         return Err(Failure::new(message).hint(Some(hint.to_owned())));
     }
-    let asks = !chosen.is_empty() && !teller.is_json() && terminal::is_there();
-    let question = || teller.words("setup.checks.ask", &object(json!(missing)));
+    let asks = !chosen.is_empty() && !printer.is_json() && terminal::is_there();
+    let question = || printer.words("setup.checks.ask", &object(json!(missing)));
     let accepted = args.accept || (asks && agrees(&question())?);
     if !accepted {
         let told = if configured == 0 { &missing } else { &found };
@@ -134,10 +134,10 @@ fn flaky(global: &Global, args: &Flaky) -> Result<(), Failure> {
         say_json(&json!(counted), true);
         return Ok(());
     }
-    let teller = teller(&workspace, false)?;
+    let printer = printer(&workspace, false)?;
     let times = counted.iter().map(|(name, it)| json!({ "name": name, "times": it.times }));
     let values = json!({ "counted": times.collect::<Vec<_>>() });
-    say(teller.words("checks.flaky", &object(values)));
+    say(printer.words("checks.flaky", &object(values)));
     Ok(())
 }
 
@@ -161,16 +161,16 @@ fn unread(error: io::Error) -> Failure {
 
 fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
     let root = global.existing()?;
-    let teller = teller(&workspace::load(&root)?, args.json)?;
+    let printer = printer(&workspace::load(&root)?, args.json)?;
     // Ctrl-C ends the checks with all that they started, and removes their tree.
     let proof: Result<_, Failure> = super::until_interrupt(async |stop| {
         let prove =
             async |consent| proofs::by_hand(&root, args.commit.clone(), consent, &stop).await;
         match prove(if args.prepare { Consent::Operator } else { Consent::None }).await {
             Err(ProofError::Git(GitError::PreparationAsked(asked)))
-                if !teller.is_json() && terminal::is_there() =>
+                if !printer.is_json() && terminal::is_there() =>
             {
-                let question = teller.words("checks.prepare.ask", &object(json!(asked)));
+                let question = printer.words("checks.prepare.ask", &object(json!(asked)));
                 match agrees_unless(&stop, question).await? {
                     true => Ok(prove(Consent::To(asked.digest)).await),
                     false => Ok(Err(ProofError::Git(GitError::PreparationAsked(asked)))),
@@ -181,28 +181,28 @@ fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
     })?;
     let ManualRun { evidence, logs } = proof?.map_err(failure)?;
     let green = evidence.is_green();
-    if teller.is_json() {
+    if printer.is_json() {
         let mut value = json!(evidence);
         value["green"] = json!(green);
         value["logs"] = json!(logs);
         say_json(&value, true);
         return Ok(green);
     }
-    tell(&teller, &evidence);
+    tell(&printer, &evidence);
     let values = json!({"commit": evidence.commit, "logs": logs.display().to_string()});
     let key = if green { "checks.green" } else { "checks.red" };
-    say(teller.words(key, &object(values)));
+    say(printer.words(key, &object(values)));
     Ok(green)
 }
 
-fn tell(teller: &Teller, evidence: &Evidence) {
-    tell_prepared(teller, &evidence.environments);
+fn tell(printer: &Printer, evidence: &Evidence) {
+    tell_prepared(printer, &evidence.environments);
     let values = json!({
         "commit": evidence.commit,
         "isolated": evidence.isolation.is_isolated(),
         "seconds": seconds(evidence.tree_ms),
     });
-    teller.line("checks.mark.tree", &teller.words("checks.tree", &object(values)));
+    printer.line("checks.mark.tree", &printer.words("checks.tree", &object(values)));
     for check in &evidence.checks {
         let values = json!({
             "name": check.name,
@@ -212,7 +212,7 @@ fn tell(teller: &Teller, evidence: &Evidence) {
             "failed": check.tests_failed,
             "seconds": seconds(check.duration_ms),
         });
-        teller.line(mark(check), &teller.words("checks.check", &object(values)));
+        printer.line(mark(check), &printer.words("checks.check", &object(values)));
         if check.verdict != CheckVerdict::Passed {
             for line in check.log_tail.lines() {
                 say(format_args!("    {line}"));
@@ -222,10 +222,10 @@ fn tell(teller: &Teller, evidence: &Evidence) {
 }
 
 /// What was prepared, and how long that took.
-pub(super) fn tell_prepared(teller: &Teller, environments: &[UsedEnvironment]) {
+pub(super) fn tell_prepared(printer: &Printer, environments: &[UsedEnvironment]) {
     for one in environments {
         let values = json!({ "name": one.name, "seconds": one.prepared_ms.map(seconds) });
-        teller.line("checks.mark.prepare", &teller.words("checks.prepared", &object(values)));
+        printer.line("checks.mark.prepare", &printer.words("checks.prepared", &object(values)));
     }
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use super::told::{Teller, language};
+use super::told::{Printer, language};
 use super::{Failure, Global, say};
 use crate::onboarding::doctor::{self, Finding, Health};
 use crate::workspace;
@@ -33,18 +33,18 @@ pub(super) fn run(global: &Global, args: &Args) -> ExitCode {
 fn look(global: &Global, args: &Args) -> Result<bool, Failure> {
     let root = global.workspace()?;
     let own = workspace::load(&root).map(|workspace| workspace.runtime.language);
-    let teller = Teller::new(language(own.unwrap_or_default()), args.json)?;
+    let printer = Printer::new(language(own.unwrap_or_default()), args.json)?;
     let runtime = super::runtime()?;
     let mut findings = runtime.block_on(doctor::diagnose(&root));
     if args.fix && findings.iter().any(|finding| finding.repair.is_some()) {
         let repaired = runtime.block_on(doctor::repair(&root, &findings));
         findings = runtime.block_on(doctor::diagnose(&root));
         for finding in &repaired {
-            tell(&teller, finding);
+            tell(&printer, finding);
         }
     }
     for finding in &findings {
-        tell(&teller, finding);
+        tell(&printer, finding);
     }
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem);
     let (mut count, mut fixable) = (0, 0);
@@ -52,20 +52,20 @@ fn look(global: &Global, args: &Args) -> Result<bool, Failure> {
         count += 1;
         fixable += usize::from(problem.repair.is_some());
     }
-    if !teller.is_json() {
+    if !printer.is_json() {
         let mut values = Map::new();
         values.insert("count".to_owned(), json!(count));
         values.insert("fixable".to_owned(), json!(fixable));
         let key = if count == 0 { "doctor.all_well" } else { "doctor.problems" };
-        say(teller.words(key, &values));
+        say(printer.words(key, &values));
     }
     Ok(count == 0)
 }
 
-fn tell(teller: &Teller, finding: &Finding) {
-    let text = teller.words(finding.key, &finding.values);
-    let fix = finding.fix_key().map(|key| teller.words(&key, &finding.values));
-    if teller.is_json() {
+fn tell(printer: &Printer, finding: &Finding) {
+    let text = printer.words(finding.key, &finding.values);
+    let fix = finding.fix_key().map(|key| printer.words(&key, &finding.values));
+    if printer.is_json() {
         let mut fields = vec![
             ("check", json!(finding.check.as_str())),
             ("result", json!(finding.health.as_str())),
@@ -75,11 +75,11 @@ fn tell(teller: &Teller, finding: &Finding) {
             fields.push(("fix", Value::String(fix)));
             fields.push(("fixable", json!(finding.repair.is_some())));
         }
-        teller.object(fields, &finding.values);
+        printer.object(fields, &finding.values);
         return;
     }
-    teller.line(&format!("doctor.mark.{}", finding.health.as_str()), &text);
+    printer.line(&format!("doctor.mark.{}", finding.health.as_str()), &text);
     if let Some(fix) = fix {
-        teller.line("doctor.mark.fix", &fix);
+        printer.line("doctor.mark.fix", &fix);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::checks::{failure, tell_prepared, teller};
+use super::checks::{failure, printer, tell_prepared};
 use super::output::say_json;
 use super::{Failure, Global};
 use crate::service::proofs;
@@ -22,14 +22,14 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
-    let teller = teller(&workspace::load(&root)?, args.json)?;
+    let printer = printer(&workspace::load(&root)?, args.json)?;
     let prepared =
         super::until_interrupt(async |stop| proofs::prepare(&root, args.fresh, &stop).await)?;
     let prepared = prepared.map_err(failure)?;
     if args.json {
         say_json(&json!(prepared), true);
     } else {
-        tell_prepared(&teller, &prepared);
+        tell_prepared(&printer, &prepared);
     }
     Ok(())
 }

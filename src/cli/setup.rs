@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::init::AgentArgument;
-use super::told::{Teller, language, object};
+use super::told::{Printer, language, object};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
 use crate::domain::check_proposal::CheckProposal;
@@ -15,7 +15,7 @@ use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::onboarding;
-use crate::onboarding::setup::{self, Options, SetupError, SetupStep, Talk};
+use crate::onboarding::setup::{self, Options, SetupDialog, SetupError, SetupStep};
 use crate::platform::{files, plug, terminal};
 use crate::workspace;
 
@@ -77,23 +77,23 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let own = workspace::load(&root).map(|workspace| workspace.runtime.language);
     let person = language(args.language.or(own.ok()).unwrap_or_default());
-    let teller = Teller::new(person, args.json)?;
+    let printer = Printer::new(person, args.json)?;
     let outcome = if args.undo {
-        take_back(&teller, &root, args)
+        take_back(&printer, &root, args)
     } else {
-        make(&teller, root, project, args)
+        make(&printer, root, project, args)
     };
     plug::write_counts()?;
     outcome.map_err(|error| {
         let hint = error.hint();
-        if teller.is_json() {
+        if printer.is_json() {
             let fields = vec![
                 ("step", json!("stopped")),
                 ("result", json!("problem")),
                 ("text", json!(error.to_string())),
                 ("hint", json!(hint)),
             ];
-            teller.object(fields, &Map::new());
+            printer.object(fields, &Map::new());
         }
         if let SetupError::Config(error) = error {
             // Shows the place in the file.
@@ -104,7 +104,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 fn make(
-    teller: &Teller,
+    printer: &Printer,
     root: PathBuf,
     project: Option<PathBuf>,
     args: &Args,
@@ -129,53 +129,53 @@ fn make(
         accept_checks: args.yes,
         dry_run: args.dry_run,
     };
-    let mut tell = |told: SetupStep| tell(teller, &told);
+    let mut tell = |told: SetupStep| tell(printer, &told);
     let mut ask = |role: Option<Role>| {
-        if teller.is_json() || !terminal::is_there() {
+        if printer.is_json() || !terminal::is_there() {
             return Ok(None);
         }
         let question = match role {
-            None => teller.words("setup.ask.token", &Map::new()),
+            None => printer.words("setup.ask.token", &Map::new()),
             Some(role) => {
                 let values = [("role".to_owned(), json!(role))].into_iter().collect();
-                teller.words("setup.ask.bot", &values)
+                printer.words("setup.ask.bot", &values)
             }
         };
         let said = terminal::hidden_line(&format!("{question} "))?;
         Ok(said)
     };
     let mut accept = |found: &CheckProposal| {
-        if teller.is_json() || !terminal::is_there() {
+        if printer.is_json() || !terminal::is_there() {
             return Ok(None);
         }
-        let question = teller.words("setup.checks.ask", &object(json!(found)));
+        let question = printer.words("setup.checks.ask", &object(json!(found)));
         Ok(Some(terminal::line(&format!("{question} "))? == "yes"))
     };
-    let talk = Talk { tell: &mut tell, ask: &mut ask, accept: &mut accept };
+    let talk = SetupDialog { tell: &mut tell, ask: &mut ask, accept: &mut accept };
     converse(setup::setup(&options, talk))
 }
 
-fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError> {
+fn take_back(printer: &Printer, root: &Path, args: &Args) -> Result<(), SetupError> {
     if !args.yes && !args.dry_run {
         let things = setup::undoable(root)?.things;
-        if !things.is_empty() && (teller.is_json() || !terminal::is_there()) {
+        if !things.is_empty() && (printer.is_json() || !terminal::is_there()) {
             return Err(SetupError::UndoUnasked { things: things.len() });
         }
         if !things.is_empty() {
             let mut values = Map::new();
             values.insert("count".to_owned(), json!(things.len()));
-            let question = teller.words("setup.ask.undo", &values);
+            let question = printer.words("setup.ask.undo", &values);
             let said = terminal::line(&format!("{question} ")).map_err(SetupError::Terminal)?;
             if said != "yes" {
-                teller.line("setup.mark.kept", &teller.words("setup.ask.kept", &Map::new()));
+                printer.line("setup.mark.kept", &printer.words("setup.ask.kept", &Map::new()));
                 return Ok(());
             }
         }
     }
-    let mut tell = |told: SetupStep| tell(teller, &told);
+    let mut tell = |told: SetupStep| tell(printer, &told);
     let mut ask = |_| Ok(None);
     let mut accept = |_: &CheckProposal| Ok(None);
-    let talk = Talk { tell: &mut tell, ask: &mut ask, accept: &mut accept };
+    let talk = SetupDialog { tell: &mut tell, ask: &mut ask, accept: &mut accept };
     converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), talk))
 }
 
@@ -185,23 +185,23 @@ fn converse(work: impl Future<Output = Result<(), SetupError>>) -> Result<(), Se
     runtime.block_on(work)
 }
 
-fn tell(teller: &Teller, told: &SetupStep) {
-    let text = teller.words(told.key, &told.values);
-    if teller.is_json() {
+fn tell(printer: &Printer, told: &SetupStep) {
+    let text = printer.words(told.key, &told.values);
+    if printer.is_json() {
         let fields = vec![
             ("step", json!(told.step)),
             ("result", json!(told.outcome.as_str())),
             ("text", Value::String(text)),
         ];
-        teller.object(fields, &told.values);
+        printer.object(fields, &told.values);
         return;
     }
     let mut text = text;
     if told.values.contains_key("permissions") {
         for permission in TABLE {
-            let why = teller.words(permission.why, &Map::new());
+            let why = printer.words(permission.why, &Map::new());
             text.push_str(&format!("\n  {}: {why}", permission.name));
         }
     }
-    teller.line(&format!("setup.mark.{}", told.outcome.as_str()), &text);
+    printer.line(&format!("setup.mark.{}", told.outcome.as_str()), &text);
 }

@@ -15,15 +15,15 @@ use crate::platform::redact;
 const COLUMN: usize = 11;
 
 /// Says lines in one language, or as JSON.
-pub(super) struct Teller {
+pub(super) struct Printer {
     catalog: Catalog,
     language: Language,
     json: bool,
 }
 
-impl Teller {
-    pub(super) fn new(language: Language, json: bool) -> Result<Teller, Failure> {
-        Ok(Teller { catalog: Catalog::builtin()?, language, json })
+impl Printer {
+    pub(super) fn new(language: Language, json: bool) -> Result<Printer, Failure> {
+        Ok(Printer { catalog: Catalog::builtin()?, language, json })
     }
 
     pub(super) const fn is_json(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::discord::error::RestError;
 use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{CatchUpRequest, Intake, Outlet, Reader, TakenMessage};
+use crate::discord::intake::{CatchUpRequest, InboundSender, Intake, Reader, TakenMessage};
 use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
 use crate::discord::problems::LinkProblems;
@@ -168,7 +168,7 @@ impl Link {
         let intake = Intake::new(
             Arc::new(reader),
             (team_role, config.guilds),
-            (Outlet::new(inbound, Arc::clone(&sessions)), heard, asked),
+            (InboundSender::new(inbound, Arc::clone(&sessions)), heard, asked),
         );
         let closed = closing.clone();
         tasks::spawn("discord-intake", async move {

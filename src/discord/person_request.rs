@@ -48,7 +48,7 @@ pub enum PersonRequest {
 
 /// A person and what they want.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Commanded {
+pub struct PersonCommand {
     /// Who.
     pub actor: Actor,
     /// Where.
@@ -92,7 +92,7 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
 
 /// Who would see a form, and which, from the payload as Discord sent it.
 pub(crate) fn form_seeker(data: &Value) -> Option<(Actor, Form)> {
-    let Commanded { actor, wanted, .. } = match serde_json::from_value(data.clone()).ok()? {
+    let PersonCommand { actor, wanted, .. } = match serde_json::from_value(data.clone()).ok()? {
         Interaction::Component(it) => press(&it)?,
         Interaction::Command(it) => slash(&it)?,
         Interaction::Ping(_) | Interaction::Autocomplete(_) | Interaction::Modal(_) | _ => {
@@ -121,7 +121,7 @@ fn actor(
 
 /// Reads a press of a button; `None` for components that are not ours.
 #[must_use]
-pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
+pub fn press(payload: &ComponentInteraction) -> Option<PersonCommand> {
     let button = Button::parse(&payload.data.custom_id)?;
     let channel_id = ChannelId(payload.channel_id.get());
     // A list of choices with the id of a button is no button.
@@ -137,7 +137,7 @@ pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
         .and_then(|chosen| chosen_lane(&button, chosen))
         .or_else(|| chosen_answer(&button, chosen?, (channel_id, message_id)))
         .unwrap_or(Command::Press { button, message_id, channel_id });
-    Some(Commanded {
+    Some(PersonCommand {
         actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id, via),
         channel_id,
         language: Language::of_locale(&payload.locale),
@@ -210,7 +210,7 @@ impl<'a> Options<'a> {
 
 /// Reads a slash command; `None` for commands that are not ours.
 #[must_use]
-pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
+pub fn slash(payload: &CommandInteraction) -> Option<PersonCommand> {
     let all = Options(&payload.data.options);
     let (inner, options) = all.chosen();
     let path = [payload.data.name.as_str(), inner];
@@ -315,7 +315,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
     };
     let actor = actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Slash);
     let channel_id = ChannelId(payload.channel_id.get());
-    Some(Commanded { actor, channel_id, language: shown, wanted })
+    Some(PersonCommand { actor, channel_id, language: shown, wanted })
 }
 
 /// `/approve`: the request and the content that was chosen, as [`Waiting`] wrote them, and the verdict.
@@ -415,7 +415,7 @@ fn item(options: &Options<'_>) -> Command {
 
 /// Reads a filled-in form; `None` for forms that are not ours.
 #[must_use]
-pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
+pub fn form(payload: &ModalInteraction) -> Option<PersonCommand> {
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     for component in payload.data.components.iter().flat_map(|row| &row.components) {
         if let ActionRowComponent::InputText(input) = component {
@@ -428,7 +428,7 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     let channel_id = ChannelId(payload.channel_id.get());
     if let Some(command) = with_words(&payload.data.custom_id, text(forms::WORDS).to_owned()) {
         let wanted = PersonRequest::Command(command);
-        return Some(Commanded { actor, channel_id, language: shown, wanted });
+        return Some(PersonCommand { actor, channel_id, language: shown, wanted });
     }
     let files = forms::files_of(&payload.data.custom_id)?;
     let mut kickoff = Kickoff {
@@ -442,7 +442,7 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     let words = format!("{} {}", kickoff.milestone, kickoff.brief);
     kickoff.language = Some(Language::of(&words).unwrap_or(shown));
     let wanted = PersonRequest::Kickoff(Box::new(kickoff), files);
-    Some(Commanded { actor, channel_id, language: shown, wanted })
+    Some(PersonCommand { actor, channel_id, language: shown, wanted })
 }
 
 /// What a form of one field says; `None` for any other form.
@@ -496,7 +496,7 @@ mod tests {
         })
     }
 
-    fn command(name: &str, options: Value) -> Commanded {
+    fn command(name: &str, options: Value) -> PersonCommand {
         let data = json!({
             "id": "5", "name": name, "type": 1, "options": options,
             "resolved": {"attachments": {"77": {

@@ -35,19 +35,19 @@ impl Presence {
 
 /// Tells one connection what to show: the newest, at Discord's pace, and nothing while nothing changes.
 #[derive(Debug)]
-pub(super) struct Shower {
+pub(super) struct PresenceSender {
     wanted: watch::Receiver<Presence>,
     /// When the next frame may go; none while what is shown is what is wanted.
     due: Option<Instant>,
     last: Option<Instant>,
 }
 
-impl Shower {
+impl PresenceSender {
     /// For a connection that was greeted just now: what the one before showed may be gone.
-    pub(super) fn new(wanted: &watch::Receiver<Presence>) -> Shower {
+    pub(super) fn new(wanted: &watch::Receiver<Presence>) -> PresenceSender {
         let wanted = wanted.clone();
         let due = (!wanted.borrow().text.is_empty()).then(Instant::now);
-        Shower { wanted, due, last: None }
+        PresenceSender { wanted, due, last: None }
     }
 
     /// The next frame to send, when it is time. Waits for ever where nobody wants anything shown any more.
@@ -109,11 +109,11 @@ mod tests {
     #[tokio::test]
     async fn the_newest_is_shown_and_a_new_connection_begins_with_it() {
         let (show, wanted) = watch::channel(Presence::default());
-        let mut shower = Shower::new(&wanted);
+        let mut shower = PresenceSender::new(&wanted);
         for text in ["one", "two"] {
             show.send_replace(Presence { text: text.to_owned(), waits: false });
         }
         assert_eq!(said(&shower.next().await).0, "two");
-        assert_eq!(said(&Shower::new(&wanted).next().await).0, "two");
+        assert_eq!(said(&PresenceSender::new(&wanted).next().await).0, "two");
     }
 }

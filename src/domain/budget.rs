@@ -117,7 +117,7 @@ impl Scope {
 /// What was spent against a budget, and what people said about it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Purse {
+pub struct BudgetUse {
     /// Spent.
     pub used: Usage,
     /// How often a person granted the whole budget once more.
@@ -126,7 +126,7 @@ pub struct Purse {
     pub warned: bool,
 }
 
-impl Purse {
+impl BudgetUse {
     /// All that may be spent: the budget, and as much again as often as people said.
     #[must_use]
     pub fn limit(&self, budget: Allowance) -> Allowance {
@@ -148,15 +148,15 @@ pub struct Spending {
     /// The day of the workspace's zone that `today` and `roles` are about.
     pub date: String,
     /// That day.
-    pub today: Purse,
+    pub today: BudgetUse,
     /// That day, by role.
-    pub roles: BTreeMap<Role, Purse>,
+    pub roles: BTreeMap<Role, BudgetUse>,
     /// By sprint, of those whose requests are open.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub sprints: BTreeMap<SprintId, Purse>,
+    pub sprints: BTreeMap<SprintId, BudgetUse>,
     /// The one sprint that older records know.
     #[serde(rename = "sprint", skip_serializing_if = "Option::is_none")]
-    pub older_sprint: Option<(SprintId, Purse)>,
+    pub older_sprint: Option<(SprintId, BudgetUse)>,
     /// Agents that nobody begins with for now, and until when: their plan is used up, or their model's server
     /// asks to wait.
     pub resting: BTreeMap<AgentKind, Timestamp>,
@@ -196,14 +196,14 @@ impl Spending {
 
     /// What was spent on a sprint.
     #[must_use]
-    pub fn of_sprint(&self, id: &SprintId) -> Purse {
+    pub fn of_sprint(&self, id: &SprintId) -> BudgetUse {
         let older = || self.older_sprint.as_ref().filter(|(sprint, _)| sprint == id);
         let mine = self.sprints.get(id).copied();
         mine.or_else(|| older().map(|(_, purse)| *purse)).unwrap_or_default()
     }
 
     /// The same for changing.
-    pub fn sprint_mut(&mut self, id: &SprintId) -> &mut Purse {
+    pub fn sprint_mut(&mut self, id: &SprintId) -> &mut BudgetUse {
         if let Some((older, purse)) = self.older_sprint.take() {
             self.sprints.entry(older).or_insert(purse);
         }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_new_day_begins_with_full_purses() {
-        let purse = Purse { used: usage(1, 0, 0, 0.0), raised: 1, warned: true };
+        let purse = BudgetUse { used: usage(1, 0, 0, 0.0), raised: 1, warned: true };
         let id: SprintId = "2026-Sprint-01-20260101T000000Z".parse().expect("an id");
         let old = Spending {
             date: "2026-01-01".to_owned(),
@@ -307,7 +307,7 @@ mod tests {
         };
         assert_eq!(old.on("2026-01-01"), old);
         let new = old.on("2026-01-02");
-        assert_eq!((new.today, new.roles.len()), (Purse::default(), 0));
+        assert_eq!((new.today, new.roles.len()), (BudgetUse::default(), 0));
         assert_eq!(new.of_sprint(&id), purse);
         // Another sprint takes nothing from it.
         let other: SprintId = "2026-Sprint-02-20260102T000000Z".parse().expect("an id");

@@ -20,7 +20,7 @@ use crate::domain::time::Timestamp;
 /// How often checks are run before their verdict is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Proving {
+pub enum ProofMode {
     /// Red is held against the base and repeated once.
     #[default]
     Whole,
@@ -58,7 +58,7 @@ pub enum EffectKind {
         commit: String,
         /// How much is asked of them.
         #[serde(default)]
-        how: Proving,
+        how: ProofMode,
     },
     /// Configure the checks that a person has accepted, where none are.
     UseChecks {
@@ -186,8 +186,8 @@ impl EffectKind {
 
     /// How often the checks that it runs are run.
     #[must_use]
-    pub fn proving(&self) -> Proving {
-        if let Self::Checks { how, .. } = self { *how } else { Proving::Whole }
+    pub fn proving(&self) -> ProofMode {
+        if let Self::Checks { how, .. } = self { *how } else { ProofMode::Whole }
     }
 
     /// The change in the train that it puts its own onto.
@@ -382,7 +382,7 @@ pub enum EffectOutcome {
     Failed {
         /// Why.
         message: String,
-        /// Whose change it is, where an effect is about several; that of the effect where not named.
+        /// PreparationOwner change it is, where an effect is about several; that of the effect where not named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<RequestId>,
     },

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::say;
 use super::turn::Turn;
-use crate::domain::budget::{Allowance, PlanLimit, Purse, Scope};
+use crate::domain::budget::{Allowance, BudgetUse, PlanLimit, Scope};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
@@ -27,7 +27,7 @@ const NEARLY: f64 = 0.8;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Account {
     pub(super) scope: Scope,
-    purse: Purse,
+    purse: BudgetUse,
     budget: Allowance,
 }
 
@@ -172,7 +172,7 @@ fn tell(turn: &mut Turn<'_>, id: &RequestId, scope: Scope, values: Value) {
 
 /// A person grants a budget once more.
 pub(super) fn raise(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Scope) {
-    change(turn, id, role, scope, Purse::raise);
+    change(turn, id, role, scope, BudgetUse::raise);
 }
 
 fn change(
@@ -180,7 +180,7 @@ fn change(
     id: &RequestId,
     role: Role,
     scope: Scope,
-    how: impl FnOnce(&mut Purse),
+    how: impl FnOnce(&mut BudgetUse),
 ) {
     match scope {
         Scope::Request => {

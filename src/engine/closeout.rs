@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, LandingNotes, Proving};
+use crate::domain::effect::{EffectKind, LandingNotes, ProofMode};
 use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
@@ -102,7 +102,7 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
 }
 
 /// The checks ran.
-pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, how: Proving) {
+pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, how: ProofMode) {
     let proof = proof::of(&evidence, turn.policy);
     turn.record(
         id,
@@ -128,7 +128,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
         check(turn, id);
         return;
     }
-    if how == Proving::Once && (evidence.has_failed() || evidence.is_inconclusive()) {
+    if how == ProofMode::Once && (evidence.has_failed() || evidence.is_inconclusive()) {
         // It says nothing about this change alone.
         if request.work.landing_since.is_some() {
             request.work.held = Some(evidence);
@@ -211,7 +211,7 @@ fn inconclusive(
     id: &RequestId,
     evidence: &Evidence,
     check: &CheckRun,
-    again: Option<Proving>,
+    again: Option<ProofMode>,
 ) {
     let values = json!({
         "commit": say::short(&evidence.commit),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::decision::Wake;
 use super::proof;
 use super::turn::Turn;
-use crate::domain::effect::{Effect, EffectKind, EffectState, Proving};
+use crate::domain::effect::{Effect, EffectKind, EffectState, ProofMode};
 use crate::domain::evidence::Proof;
 use crate::domain::gate::Stance;
 use crate::domain::ids::{EffectId, RequestId};
@@ -127,12 +127,12 @@ pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
 
 /// How often its checks run before their verdict is told: what is red in the queue may be so by changes before it that
 /// are not on the branch, or not proven.
-pub(super) fn proving(turn: &Turn<'_>, id: &RequestId) -> Proving {
+pub(super) fn proving(turn: &Turn<'_>, id: &RequestId) -> ProofMode {
     let shares = |request: &Request| {
         let queued = request.work.landing_since.is_some();
         queued && (turn.policy.train.prove == Prove::Tip || request.work.behind.is_some())
     };
-    if turn.request(id).is_some_and(shares) { Proving::Once } else { Proving::Whole }
+    if turn.request(id).is_some_and(shares) { ProofMode::Once } else { ProofMode::Whole }
 }
 
 /// The branch has this commit: what was composed on it stands on the branch.
@@ -335,10 +335,10 @@ fn each(turn: &mut Turn<'_>, chain: &[Car]) {
             continue;
         }
         match (at, is_held(turn, car)) {
-            (0, true) => prove(turn, car, Proving::Again),
-            (0, false) if is_open => prove(turn, car, Proving::Whole),
+            (0, true) => prove(turn, car, ProofMode::Again),
+            (0, false) if is_open => prove(turn, car, ProofMode::Whole),
             (0, false) => land(turn, chain.iter().take(1)),
-            (_, false) if is_open => prove(turn, car, Proving::Once),
+            (_, false) if is_open => prove(turn, car, ProofMode::Once),
             (_, _) => {}
         }
     }
@@ -366,15 +366,15 @@ fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
     }
     let red = open.iter().position(|car| is_held(turn, car));
     match red {
-        None => prove(turn, &open[open.len() - 1], Proving::Once),
+        None => prove(turn, &open[open.len() - 1], ProofMode::Once),
         // Its own turn is when all before it are on the branch.
-        Some(0) if green == 0 => prove(turn, &open[0], Proving::Again),
+        Some(0) if green == 0 => prove(turn, &open[0], ProofMode::Again),
         Some(0) => {}
-        Some(red) => prove(turn, &open[(red - 1) / 2], Proving::Once),
+        Some(red) => prove(turn, &open[(red - 1) / 2], ProofMode::Once),
     }
 }
 
-fn prove(turn: &mut Turn<'_>, car: &Car, how: Proving) {
+fn prove(turn: &mut Turn<'_>, car: &Car, how: ProofMode) {
     let Car { request_id, commit } = car.clone();
     turn.plan(EffectKind::Checks { request_id, commit, how });
 }

@@ -18,7 +18,7 @@ pub(super) const KEPT: &str = "refs/teams/kept/";
 const MODE_LINK: u32 = 0o120_000;
 
 /// What a worktree held when it was put away.
-pub(super) struct Kept {
+pub(super) struct SavedWorktree {
     /// What it grew from.
     pub(super) base: CommitId,
     /// When its roles ceased to read the files of its base.
@@ -36,12 +36,12 @@ pub(super) fn message(request: &RequestId, own_since: Option<Timestamp>) -> Stri
 }
 
 /// What is kept of a request.
-pub(super) fn of(repository: &Repository, request: &RequestId) -> Result<Option<Kept>> {
+pub(super) fn of(repository: &Repository, request: &RequestId) -> Result<Option<SavedWorktree>> {
     let Some(commit) = tip(repository, &format!("{KEPT}{request}"))? else { return Ok(None) };
     let commit = repository.find_commit(commit)?;
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
     let since = message.lines().find_map(|line| line.strip_prefix(SINCE)?.parse().ok());
-    Ok(Some(Kept {
+    Ok(Some(SavedWorktree {
         base: CommitId(commit.parent_id(0)?),
         own_since: since.map(Timestamp::from_millis),
         tree: commit.tree_id(),
@@ -61,7 +61,7 @@ pub(super) fn forget(
     Ok(())
 }
 
-impl Kept {
+impl SavedWorktree {
     /// Puts the files back, into a folder that holds those of the base.
     pub(super) fn restore(&self, repository: &Repository, dir: &Path) -> Result<()> {
         let base = repository.find_commit(self.base.0)?.tree()?;

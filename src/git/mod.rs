@@ -43,8 +43,8 @@ mod trees;
 mod worktree;
 
 pub use checks::{
-    CheckPlan, CheckSpec, Consent, EnvironmentStore, KeptEnvironment, PrepareSpec,
-    PreparedEnvironment, Whose,
+    CheckPlan, CheckSpec, Consent, EnvironmentStore, KeptEnvironment, PreparationOwner,
+    PrepareSpec, PreparedEnvironment,
 };
 pub use commit::{CommitRules, PlannedCommit, apply_commit, plan_commit};
 pub use diff::diff_excerpt;

@@ -11,7 +11,7 @@ pub(super) const SPENT: &str = "the budget of this run is used up";
 
 /// Why the proxy says no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum No {
+pub(super) enum ProxyRefusal {
     /// Another token than the run's.
     Token,
     /// What no agent has to ask.
@@ -27,15 +27,15 @@ pub(super) enum No {
 }
 
 /// The answer; `api` is that of the server that was meant.
-pub(super) fn no(why: No, api: Option<ModelApi>) -> Response<Body> {
+pub(super) fn no(why: ProxyRefusal, api: Option<ModelApi>) -> Response<Body> {
     let (status, kind, message) = match why {
-        No::Token => (401, "authentication_error", "this token opens nothing here"),
-        No::Path => (404, "not_found_error", "an agent of the team cannot ask for this"),
-        No::Server => (404, "not_found_error", "this run has no such model server"),
+        ProxyRefusal::Token => (401, "authentication_error", "this token opens nothing here"),
+        ProxyRefusal::Path => (404, "not_found_error", "an agent of the team cannot ask for this"),
+        ProxyRefusal::Server => (404, "not_found_error", "this run has no such model server"),
         // Not 429: agents would try again.
-        No::Spent => (400, "invalid_request_error", SPENT),
-        No::Large => (413, "request_too_large", "the request is too large"),
-        No::Gone => (502, "api_error", "the model server cannot be reached"),
+        ProxyRefusal::Spent => (400, "invalid_request_error", SPENT),
+        ProxyRefusal::Large => (413, "request_too_large", "the request is too large"),
+        ProxyRefusal::Gone => (502, "api_error", "the model server cannot be reached"),
     };
     let body: Value = match api {
         Some(ModelApi::Messages) => {
@@ -45,7 +45,7 @@ pub(super) fn no(why: No, api: Option<ModelApi>) -> Response<Body> {
             json!({"error": {"code": status, "message": message, "status": "FAILED_PRECONDITION"}})
         }
         Some(ModelApi::Responses | ModelApi::Chat) | None => {
-            let code = if why == No::Spent { "run_budget" } else { kind };
+            let code = if why == ProxyRefusal::Spent { "run_budget" } else { kind };
             json!({"error": {"message": message, "type": kind, "code": code}})
         }
     };

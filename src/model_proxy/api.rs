@@ -39,7 +39,7 @@ const KEYS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-ke
 
 /// What an answer is counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
+pub(super) enum CallKind {
     /// For an answer of a model.
     Model,
     /// For something that costs nothing.
@@ -47,7 +47,7 @@ pub(super) enum Asks {
 }
 
 /// What a request is, by method and path; `None` for what no agent has to ask. The path begins with `/`.
-pub(super) fn allowed(api: ModelApi, method: &Method, path: &str) -> Option<Asks> {
+pub(super) fn allowed(api: ModelApi, method: &Method, path: &str) -> Option<CallKind> {
     // Nothing that a server could read as another path.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.:@".contains(c);
     if !path.chars().all(plain) || path.contains("..") || path.contains("//") {
@@ -57,32 +57,34 @@ pub(super) fn allowed(api: ModelApi, method: &Method, path: &str) -> Option<Asks
     let get = *method == Method::GET;
     match api {
         ModelApi::Responses => match path {
-            "/responses" | "/responses/compact" if post => Some(Asks::Model),
-            "/models" if get => Some(Asks::Other),
+            "/responses" | "/responses/compact" if post => Some(CallKind::Model),
+            "/models" if get => Some(CallKind::Other),
             _ => None,
         },
         ModelApi::Messages => match path {
-            "/v1/messages" if post => Some(Asks::Model),
-            "/v1/messages/count_tokens" if post => Some(Asks::Other),
-            "/v1/models" if get => Some(Asks::Other),
+            "/v1/messages" if post => Some(CallKind::Model),
+            "/v1/messages/count_tokens" if post => Some(CallKind::Other),
+            "/v1/models" if get => Some(CallKind::Other),
             _ => None,
         },
         ModelApi::Chat => match path {
-            "/chat/completions" if post => Some(Asks::Model),
-            "/models" if get => Some(Asks::Other),
+            "/chat/completions" if post => Some(CallKind::Model),
+            "/models" if get => Some(CallKind::Other),
             _ => None,
         },
         ModelApi::Gemini => gemini(path.strip_prefix("/v1beta/models")?, post, get),
     }
 }
 
-fn gemini(rest: &str, post: bool, get: bool) -> Option<Asks> {
+fn gemini(rest: &str, post: bool, get: bool) -> Option<CallKind> {
     let one = rest.strip_prefix('/').filter(|name| !name.contains('/'));
     match (one.and_then(|name| name.split_once(':')), one) {
-        (Some((_, "generateContent" | "streamGenerateContent")), _) if post => Some(Asks::Model),
-        (Some((_, "countTokens")), _) if post => Some(Asks::Other),
-        (None, Some(_)) if get => Some(Asks::Other),
-        (None, None) if get && rest.is_empty() => Some(Asks::Other),
+        (Some((_, "generateContent" | "streamGenerateContent")), _) if post => {
+            Some(CallKind::Model)
+        }
+        (Some((_, "countTokens")), _) if post => Some(CallKind::Other),
+        (None, Some(_)) if get => Some(CallKind::Other),
+        (None, None) if get && rest.is_empty() => Some(CallKind::Other),
         _ => None,
     }
 }
@@ -135,13 +137,18 @@ mod tests {
     fn only_what_agents_need_is_let_through() {
         use ModelApi::{Chat, Gemini, Messages, Responses};
         let yes = [
-            (Responses, "POST", "/responses", Asks::Model),
-            (Responses, "GET", "/models", Asks::Other),
-            (Messages, "POST", "/v1/messages", Asks::Model),
-            (Messages, "POST", "/v1/messages/count_tokens", Asks::Other),
-            (Chat, "POST", "/chat/completions", Asks::Model),
-            (Gemini, "POST", "/v1beta/models/gemini-2.5-pro:streamGenerateContent", Asks::Model),
-            (Gemini, "GET", "/v1beta/models", Asks::Other),
+            (Responses, "POST", "/responses", CallKind::Model),
+            (Responses, "GET", "/models", CallKind::Other),
+            (Messages, "POST", "/v1/messages", CallKind::Model),
+            (Messages, "POST", "/v1/messages/count_tokens", CallKind::Other),
+            (Chat, "POST", "/chat/completions", CallKind::Model),
+            (
+                Gemini,
+                "POST",
+                "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
+                CallKind::Model,
+            ),
+            (Gemini, "GET", "/v1beta/models", CallKind::Other),
         ];
         for (api, method, path, asks) in yes {
             let method = Method::from_bytes(method.as_bytes()).unwrap();

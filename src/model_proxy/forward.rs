@@ -10,8 +10,8 @@ use futures_util::{Stream, StreamExt as _};
 use hyper::body::Incoming;
 use secrecy::ExposeSecret as _;
 
-use super::answer::{No, no};
-use super::api::{self, Asks};
+use super::answer::{ProxyRefusal, no};
+use super::api::{self, CallKind};
 use super::limit;
 use super::meter::Meter;
 use super::servers::Server;
@@ -36,13 +36,13 @@ type BodyError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) async fn pass(
     client: &reqwest::Client,
     meter: &Arc<Meter>,
-    (server, asks, path): (&Server, Asks, &str),
+    (server, asks, path): (&Server, CallKind, &str),
     request: Request<Incoming>,
 ) -> Response<Body> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > LARGEST) {
-        return no(No::Large, Some(server.api));
+        return no(ProxyRefusal::Large, Some(server.api));
     }
     let query = api::query(request.uri().query());
     let url = format!("{}{path}{query}", server.base_url.trim_end_matches('/'));
@@ -51,7 +51,7 @@ pub(super) async fn pass(
         let (name, value) = api::key(server.api, key.expose_secret());
         let Ok(mut value) = header::HeaderValue::from_str(&value) else {
             tracing::warn!("a model server's key cannot stand in a header");
-            return no(No::Gone, Some(server.api));
+            return no(ProxyRefusal::Gone, Some(server.api));
         };
         value.set_sensitive(true);
         headers.insert(name, value);
@@ -68,13 +68,13 @@ pub(super) async fn pass(
     let answer = match sent {
         Ok(answer) if answer.status().is_redirection() => {
             tracing::warn!("a model server sends elsewhere, which is not followed");
-            return no(No::Gone, Some(server.api));
+            return no(ProxyRefusal::Gone, Some(server.api));
         }
         Ok(answer) => answer,
         Err(error) => {
             // Without its address, which may be the operator's own business.
             tracing::warn!(error = %error.without_url(), "a model server cannot be reached");
-            return no(No::Gone, Some(server.api));
+            return no(ProxyRefusal::Gone, Some(server.api));
         }
     };
     let status = StatusCode::from_u16(answer.status().as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -85,7 +85,7 @@ pub(super) async fn pass(
     *response.headers_mut() = api::back(answer.headers());
     *response.status_mut() = status;
     let mut pieces = answer.bytes_stream().boxed();
-    if asks == Asks::Model && status == StatusCode::TOO_MANY_REQUESTS {
+    if asks == CallKind::Model && status == StatusCode::TOO_MANY_REQUESTS {
         let (first, rest) = beginning(pieces).await;
         let words: Vec<u8> = first.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
         // A plan that is used up is waited for in another way.
@@ -97,7 +97,7 @@ pub(super) async fn pass(
         Arc::clone(meter).kept().await;
         pieces = futures_util::stream::iter(first).chain(rest).boxed();
     }
-    let counts = asks == Asks::Model && status.is_success();
+    let counts = asks == CallKind::Model && status.is_success();
     let tap = counts.then(|| Tap {
         reader: Some(Reader::new(server.api, events)),
         meter: Arc::clone(meter),

@@ -20,6 +20,6 @@ mod usage;
 pub use configured::{configured, server_of};
 pub use error::ModelProxyError;
 pub use meter::{MeterReading, RateLimitSign, is_kept};
-pub use outside::Outside;
+pub use outside::AllowedHosts;
 pub use proxy::{ModelProxy, ProxyOptions, RefusedCall, socket_in};
 pub use servers::{ModelServers, Server};

@@ -12,7 +12,7 @@ const PORTS: [u16; 2] = [80, 443];
 /// What a proxy leads to beside models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outside {
+pub enum AllowedHosts {
     /// Nothing.
     #[default]
     Nothing,
@@ -23,22 +23,22 @@ pub enum Outside {
     Public,
 }
 
-impl Outside {
+impl AllowedHosts {
     /// Whether it leads anywhere.
     #[must_use]
     pub fn is_open(&self) -> bool {
         match self {
-            Outside::Nothing => false,
-            Outside::Hosts(hosts) => !hosts.is_empty(),
-            Outside::Public => true,
+            AllowedHosts::Nothing => false,
+            AllowedHosts::Hosts(hosts) => !hosts.is_empty(),
+            AllowedHosts::Public => true,
         }
     }
 
     fn names(&self, host: &str, port: u16) -> bool {
         match self {
-            Outside::Nothing => false,
-            Outside::Public => PORTS.contains(&port),
-            Outside::Hosts(hosts) => hosts.iter().any(|entry| {
+            AllowedHosts::Nothing => false,
+            AllowedHosts::Public => PORTS.contains(&port),
+            AllowedHosts::Hosts(hosts) => hosts.iter().any(|entry| {
                 let (name, wanted) = match entry.rsplit_once(':') {
                     Some((name, number)) => (name, number.parse().ok()),
                     None => (entry.as_str(), Some(443)),
@@ -55,7 +55,7 @@ impl Outside {
 
 /// A connection to where an agent wants, if it may; `None` where it may not.
 pub(super) async fn connect(
-    outside: &Outside,
+    outside: &AllowedHosts,
     host: &str,
     port: u16,
 ) -> std::io::Result<Option<TcpStream>> {
@@ -64,7 +64,7 @@ pub(super) async fn connect(
         return Ok(None);
     }
     // An address that the operator lists is meant, wherever it is; a name may lead to what is public only.
-    let listed = host.parse::<IpAddr>().is_ok() && matches!(outside, Outside::Hosts(_));
+    let listed = host.parse::<IpAddr>().is_ok() && matches!(outside, AllowedHosts::Hosts(_));
     let found: Vec<SocketAddr> = lookup_host((host.as_str(), port)).await?.collect();
     let good: Vec<SocketAddr> =
         found.into_iter().filter(|address| listed || is_public(address.ip())).collect();
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn only_what_is_listed_is_reached() {
         let list = ["api.example.com", ".wide.example", "127.0.0.1:99", "[::1]:98"];
-        let hosts = Outside::Hosts(list.map(str::to_owned).to_vec());
+        let hosts = AllowedHosts::Hosts(list.map(str::to_owned).to_vec());
         assert!(hosts.names("api.example.com", 443) && hosts.names("a.wide.example", 443));
         assert!(hosts.names("127.0.0.1", 99));
         for (host, port) in [
@@ -129,8 +129,11 @@ mod tests {
         ] {
             assert!(!hosts.names(host, port), "{host}:{port}");
         }
-        assert!(!Outside::Nothing.names("api.example.com", 443));
-        assert!(Outside::Public.names("anything.com", 443) && !Outside::Public.names("x.com", 22));
+        assert!(!AllowedHosts::Nothing.names("api.example.com", 443));
+        assert!(
+            AllowedHosts::Public.names("anything.com", 443)
+                && !AllowedHosts::Public.names("x.com", 22)
+        );
     }
 
     #[test]
@@ -164,9 +167,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_home_is_refused() {
-        let nowhere = connect(&Outside::Public, "localhost", 443).await.unwrap();
+        let nowhere = connect(&AllowedHosts::Public, "localhost", 443).await.unwrap();
         assert!(nowhere.is_none());
-        let listed = Outside::Hosts(vec!["localhost:1".to_owned()]);
+        let listed = AllowedHosts::Hosts(vec!["localhost:1".to_owned()]);
         assert!(connect(&listed, "localhost", 1).await.unwrap().is_none());
     }
 }

@@ -18,10 +18,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::either::Either;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::answer::{No, bare, no};
+use super::answer::{ProxyRefusal, bare, no};
 use super::error::ModelProxyError;
 use super::meter::{self, Meter, MeterReading, RateLimitSign, SavedAccess};
-use super::outside::{self, Outside};
+use super::outside::{self, AllowedHosts};
 use super::servers::ModelServers;
 use super::{api, forward};
 use crate::agents::{self, AgentOutcome, ProxyAddress};
@@ -52,7 +52,7 @@ pub struct ProxyOptions {
     /// The model servers by name.
     pub servers: BTreeSet<String>,
     /// What else it leads to.
-    pub outside: Outside,
+    pub outside: AllowedHosts,
     /// What the run may spend.
     pub allowance: Allowance,
     /// Where to say what was refused.
@@ -141,7 +141,7 @@ struct Connections {
     models: Arc<ModelServers>,
     meter: Arc<Meter>,
     servers: BTreeSet<String>,
-    outside: Outside,
+    outside: AllowedHosts,
     token: String,
     refused: mpsc::Sender<RefusedCall>,
     stop: CancellationToken,
@@ -283,19 +283,19 @@ async fn answer(shared: &Arc<Connections>, request: Request<Incoming>) -> Respon
         if shown.is_some() {
             shared.refuse(Refusal::Proxy, format!("{name}, with another token")).await;
         }
-        return no(No::Token, known.map(|server| server.api));
+        return no(ProxyRefusal::Token, known.map(|server| server.api));
     }
     let Some(server) = known else {
         shared.refuse(Refusal::Proxy, name.to_owned()).await;
-        return no(No::Server, None);
+        return no(ProxyRefusal::Server, None);
     };
     let rest = format!("/{rest}");
     let Some(asks) = api::allowed(server.api, request.method(), &rest) else {
         tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
-        return no(No::Path, Some(server.api));
+        return no(ProxyRefusal::Path, Some(server.api));
     };
-    if asks == api::Asks::Model && shared.meter.is_spent() {
-        return no(No::Spent, Some(server.api));
+    if asks == api::CallKind::Model && shared.meter.is_spent() {
+        return no(ProxyRefusal::Spent, Some(server.api));
     }
     forward::pass(shared.models.client(server), &shared.meter, (server, asks, &rest), request).await
 }

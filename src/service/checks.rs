@@ -17,7 +17,9 @@ use crate::domain::evidence::{Evidence, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::record::RUNTIME;
 use crate::domain::run::Run;
-use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, GitError, PrepareSpec, Whose};
+use crate::git::{
+    self, CheckPlan, CheckSpec, CommitId, Consent, GitError, PreparationOwner, PrepareSpec,
+};
 use crate::onboarding::proposals;
 use crate::platform::{confinement, files, redact, tasks};
 use crate::worker::JobEnvironments;
@@ -147,7 +149,7 @@ pub(super) async fn run(
     // What works here may have been installed, or allowed, since the team was started.
     let confinement = confinement::find().await;
     let agreed = team.request(id).and_then(|request| request.work.preparation.clone());
-    let whose = Whose {
+    let whose = PreparationOwner {
         trusted,
         consent: agreed.map_or(Consent::None, Consent::To),
         apart: id.to_string(),
@@ -175,7 +177,7 @@ pub(super) async fn run_early(
 ) -> Result<Evidence, EffectError> {
     let scratch = early_scratch(team);
     files::create_dir_all(&scratch)?;
-    let (confinement, whose) = (confinement::find().await, Whose::trusting(head));
+    let (confinement, whose) = (confinement::find().await, PreparationOwner::trusting(head));
     let project = &team.project;
     Ok(git::checks::run(project, commit, plan, &confinement, &scratch, &whose, stop).await?)
 }
@@ -219,7 +221,7 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
     let keys = |used: Vec<UsedEnvironment>| used.into_iter().map(|one| one.key).collect();
     if let Some((commit, agreed)) = agreed(team, &run.request_id) {
         let (consent, apart) = (Consent::To(agreed), run.request_id.to_string());
-        let whose = Whose { trusted: base, consent, apart };
+        let whose = PreparationOwner { trusted: base, consent, apart };
         let of_change =
             git::checks::prepare(&team.project, commit, &plan, &confinement, &whose, &stop).await;
         match of_change {
@@ -228,7 +230,7 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
             used => return Ok(keys(used?)),
         }
     }
-    let whose = Whose::trusting(base);
+    let whose = PreparationOwner::trusting(base);
     let used =
         git::checks::prepare(&team.project, base, &plan, &confinement, &whose, &stop).await?;
     Ok(keys(used))

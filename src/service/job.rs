@@ -11,7 +11,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::lifecycle::StepAccess;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
-use crate::model_proxy::{ModelServers, Outside, server_of};
+use crate::model_proxy::{AllowedHosts, ModelServers, server_of};
 use crate::worker::{JobEnvironments, JobProxy, JobSpec};
 
 /// Where an agent with a login of its own has to get to.
@@ -45,13 +45,13 @@ fn servers_for(agents: &AgentsConfig, kind: AgentKind, models: &ModelServers) ->
 }
 
 /// What a run may reach besides.
-fn outside(team: &Team, run: &Run) -> Outside {
+fn outside(team: &Team, run: &Run) -> AllowedHosts {
     let runtime = &team.workspace.runtime;
     let policy = team.workspace.role(run.role).map(|role| role.network).unwrap_or_default();
     // Research reads outside only where the workspace says so.
     let reads = run.role != Role::Research || runtime.research_defaults.web;
     if policy == Network::Open && reads {
-        return Outside::Public;
+        return AllowedHosts::Public;
     }
     let owned = |hosts: &[&str]| hosts.iter().map(|host| (*host).to_owned()).collect::<Vec<_>>();
     let agents = &runtime.agents;
@@ -61,7 +61,7 @@ fn outside(team: &Team, run: &Run) -> Outside {
         AgentKind::Acp => agents.acp.hosts.clone(),
         AgentKind::Codex | AgentKind::Claude | AgentKind::Rehearsal => Vec::new(),
     };
-    if hosts.is_empty() { Outside::Nothing } else { Outside::Hosts(hosts) }
+    if hosts.is_empty() { AllowedHosts::Nothing } else { AllowedHosts::Hosts(hosts) }
 }
 
 /// What the way out of a run leads to; none for an agent that needs none.

@@ -16,11 +16,13 @@ use super::proof_records::{FlakyCount, ProofRecords, TreeKey, TreeProof};
 use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
 use crate::domain::config::CheckNetwork;
-use crate::domain::effect::Proving;
+use crate::domain::effect::ProofMode;
 use crate::domain::evidence::{BaseStanding, Evidence, Isolation, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::test_report::TestOutcomes;
-use crate::git::{self, CheckPlan, CheckSpec, CommitId, Consent, GitError, Project, Whose};
+use crate::git::{
+    self, CheckPlan, CheckSpec, CommitId, Consent, GitError, PreparationOwner, Project,
+};
 use crate::onboarding::open_project;
 use crate::platform::disk::{Disk as _, FileLock, RealDisk};
 use crate::platform::files::{self, FileError};
@@ -67,7 +69,7 @@ struct Manual {
     project: Project,
     plan: CheckPlan,
     commit: CommitId,
-    whose: Whose,
+    whose: PreparationOwner,
     /// The folder of the runtime.
     state: PathBuf,
     /// Where they run.
@@ -95,7 +97,7 @@ impl Manual {
                 project,
                 plan: check_plan(&root, &workspace.runtime, &workspace.environment),
                 commit,
-                whose: Whose { trusted, consent, apart: "by-hand".to_owned() },
+                whose: PreparationOwner { trusted, consent, apart: "by-hand".to_owned() },
                 state: workspace.state_dir(),
                 folder,
                 _alone: alone.ok_or(ProofError::Busy(root))?,
@@ -156,14 +158,14 @@ pub async fn prepare(
 pub(super) async fn prove(
     team: &Arc<Team>,
     id: &RequestId,
-    (commit, how): (CommitId, Proving),
+    (commit, how): (CommitId, ProofMode),
     stop: &CancellationToken,
 ) -> Result<Evidence, EffectError> {
     let base = base_of(team, id, commit)?;
     let trusted = base.unwrap_or(commit);
     let before = match how {
-        Proving::Again => None,
-        Proving::Once | Proving::Whole => {
+        ProofMode::Again => None,
+        ProofMode::Once | ProofMode::Whole => {
             let project = team.project.clone();
             let tree = tasks::blocking(move || project.tree_of(commit)).await??;
             team.signals.early.wait(tree, stop).await;
@@ -174,12 +176,12 @@ pub(super) async fn prove(
         Some(evidence) => evidence,
         None => checks::run(team, id, commit, trusted, stop).await?,
     };
-    if how == Proving::Once && ran.has_failed() {
+    if how == ProofMode::Once && ran.has_failed() {
         return finish(team, ran).await;
     }
     let request = team.request(id).ok_or(EffectError::Gone)?;
     let held = request.work.held.clone().filter(|it| it.commit == ran.commit);
-    let held = held.filter(|before| how == Proving::Again && before.has_failed());
+    let held = held.filter(|before| how == ProofMode::Again && before.has_failed());
     let is_repetition = held.is_some();
     let mut evidence = ran;
     if let Some(mut before) = held.filter(|_| !evidence.has_failed()) {

@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use super::agent_command::{Refused, command};
 use super::control::{self, Call, CallSubject, ControlError, Reply};
 use super::refusals::Refusals;
-use super::run_tools::{self, AtWork, Served};
+use super::run_tools::{self, AtWork, ToolOutcome};
 use super::team::Team;
 use crate::domain::assignment::{CallAnswer, KeptResult, Payload, RunCall};
 use crate::domain::event::Event;
@@ -92,7 +92,7 @@ impl RunCalls {
                 CallSubject::Use { tool, arguments } => {
                     let at_work = AtWork { team, run, call, notes: &self.notes };
                     match at_work.serve(tool, arguments).await {
-                        Ok(Served { reply, result }) => (Ok(reply), result),
+                        Ok(ToolOutcome { reply, result }) => (Ok(reply), result),
                         Err(refused) => (Err(refused), None),
                     }
                 }

@@ -1,4 +1,4 @@
-//! The tools that an agent has at the team while it works, served over the socket of its run. Whose they
+//! The tools that an agent has at the team while it works, served over the socket of its run. PreparationOwner they
 //! are, on which request and in which step follows from that socket; nothing that an agent says can
 //! change it. They show what is the role's own, and change three things: the result of this run, the
 //! role's journal, and, for the planner, the backlog.
@@ -105,7 +105,7 @@ fn schema(team: &Team, run: &Run) -> Value {
 }
 
 /// What came of the use of a tool.
-pub(super) struct Served {
+pub(super) struct ToolOutcome {
     pub(super) reply: Reply,
     /// A result that was accepted, for the worker to keep, in JSON.
     pub(super) result: Option<String>,
@@ -122,7 +122,7 @@ pub(super) struct AtWork<'a> {
 
 impl AtWork<'_> {
     /// Serves one call. What is said no to is said in words that the model can act on.
-    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Result<Served, Refused> {
+    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Result<ToolOutcome, Refused> {
         let (role, run) = (self.run.role, &self.run.run_id);
         tracing::info!(%role, %run, tool = tool.as_str(), "an agent uses a tool");
         let reply = match tool {
@@ -136,11 +136,11 @@ impl AtWork<'_> {
             Tool::Memory => self.memory(&arguments).await,
             Tool::Status => self.status(),
         };
-        Ok(Served { reply, result: None })
+        Ok(ToolOutcome { reply, result: None })
     }
 
     /// Judges a result, which the worker keeps.
-    fn submit(&self, result: Value) -> Result<Served, Refused> {
+    fn submit(&self, result: Value) -> Result<ToolOutcome, Refused> {
         self.is_its_own(&result)?;
         Ok(self.judge(result))
     }
@@ -166,7 +166,7 @@ impl AtWork<'_> {
         Ok(())
     }
 
-    fn judge(&self, result: Value) -> Served {
+    fn judge(&self, result: Value) -> ToolOutcome {
         let criteria = self.team.hub.read(|state| {
             let request = state.requests.get(&self.run.request_id);
             request.map(|request| assignment::criteria(state, request)).unwrap_or_default()
@@ -176,10 +176,10 @@ impl AtWork<'_> {
                 "not accepted: {}. Put it right and call submit_result again.",
                 issues.join("; ")
             ));
-            return Served { reply, result: None };
+            return ToolOutcome { reply, result: None };
         }
         let reply = Reply::yes("accepted: end your turn now with one short sentence");
-        Served { reply, result: Some(redact::value(result).to_string()) }
+        ToolOutcome { reply, result: Some(redact::value(result).to_string()) }
     }
 
     async fn memory(&self, arguments: &Value) -> Reply {

@@ -44,7 +44,7 @@ pub(super) enum CarryOutError {
 type Agent = BoxFuture<'static, Result<AgentEnd, RunAgentError>>;
 
 /// A generation under way.
-struct Carrying<'a> {
+struct ActiveRun<'a> {
     worker: &'a Arc<Worker>,
     run_id: &'a RunId,
     generation: u32,
@@ -86,7 +86,7 @@ pub(super) async fn carry_out(
         Some(kept) => WorkerSide::claim(kept.applied, now),
         None => WorkerSide::was_over(end_agent(run_id, spool.folder()).await, now),
     };
-    let mut carrying = Carrying {
+    let mut carrying = ActiveRun {
         worker,
         run_id,
         generation,
@@ -117,7 +117,7 @@ pub(super) async fn carry_out(
     }
 }
 
-impl Carrying<'_> {
+impl ActiveRun<'_> {
     /// Does what is to be done; whether the run can be forgotten.
     async fn act(&mut self, steps: Vec<WorkerStep>) -> Result<bool, CarryOutError> {
         let mut steps = std::collections::VecDeque::from(steps);

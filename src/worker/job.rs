@@ -12,7 +12,7 @@ use crate::domain::ids::{RequestId, RunId};
 use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::model_proxy::Outside;
+use crate::model_proxy::AllowedHosts;
 
 /// One generation of a run, as it is to be carried out. No secret stands in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub struct JobProxy {
     /// The model servers by name.
     pub servers: BTreeSet<String>,
     /// What else.
-    pub outside: Outside,
+    pub outside: AllowedHosts,
     /// What the run may spend.
     pub allowance: Allowance,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use teams::domain::config::CheckNetwork;
 use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence};
-use teams::git::checks::{CheckPlan, CheckSpec, Whose, run};
+use teams::git::checks::{CheckPlan, CheckSpec, PreparationOwner, run};
 use teams::platform::confinement::{self, Confinement};
 use tokio_util::sync::CancellationToken;
 
@@ -62,7 +62,7 @@ pub(crate) async fn checked_by(
     let commit = candidate.commit.parse().unwrap();
     let (scratch, stop) = (repo.root.join("scratch"), CancellationToken::new());
     let plan = &CheckPlan { trees: repo.root.with_file_name("trees"), ..plan.clone() };
-    let whose = Whose::trusting(commit);
+    let whose = PreparationOwner::trusting(commit);
     let evidence = run(&repo.project(), commit, plan, confinement, &scratch, &whose, &stop).await?;
     assert_eq!(evidence.commit, candidate.commit);
     assert_eq!(evidence.checks_digest, "the digest");

@@ -17,7 +17,9 @@ use teams::domain::budget::{Allowance, Price, PriceTable};
 use teams::domain::config::ModelApi;
 use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome};
 use teams::domain::usage::Usage;
-use teams::model_proxy::{MeterReading, ModelProxy, ModelServers, Outside, ProxyOptions, Server};
+use teams::model_proxy::{
+    AllowedHosts, MeterReading, ModelProxy, ModelServers, ProxyOptions, Server,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Notify;
@@ -127,7 +129,7 @@ impl Place {
             port: true,
             run_dir: self.folder.path().join("run"),
             servers: BTreeSet::from(["one", "two", "gone"].map(str::to_owned)),
-            outside: Outside::Nothing,
+            outside: AllowedHosts::Nothing,
             allowance: Allowance::default(),
             refused: tokio::sync::mpsc::channel(1).0,
         }
@@ -392,7 +394,7 @@ async fn the_way_out_leads_where_the_policy_says_and_nowhere_else() {
         }
     });
     let listed = host.clone();
-    let proxy = place.open(|opening| opening.outside = Outside::Hosts(vec![listed])).await;
+    let proxy = place.open(|opening| opening.outside = AllowedHosts::Hosts(vec![listed])).await;
     assert!(proxy.address().leads_out);
     let token = proxy.address().token.clone();
     let (status, mut stream) = way(&proxy, &host, &token).await;
@@ -405,7 +407,7 @@ async fn the_way_out_leads_where_the_policy_says_and_nowhere_else() {
     }
     // What is open to everything public is not open to this machine.
     let open = place.open(|opening| {
-        opening.outside = Outside::Public;
+        opening.outside = AllowedHosts::Public;
         opening.run_dir.push("open");
         opening.socket.set_extension("open");
     });

@@ -10,8 +10,8 @@ use teams::domain::config::CheckNetwork;
 use teams::domain::evidence::{CheckVerdict, Evidence};
 use teams::domain::request::{Request, RequestStatus};
 use teams::git::checks::{
-    CheckPlan, CheckSpec, Consent, EnvironmentStore, PrepareSpec, PreparedEnvironment, Whose,
-    forget_environments, lend, run,
+    CheckPlan, CheckSpec, Consent, EnvironmentStore, PreparationOwner, PrepareSpec,
+    PreparedEnvironment, forget_environments, lend, run,
 };
 use teams::git::{CommitId, GitError};
 use teams::platform::confinement::{self, Confinement};
@@ -62,14 +62,14 @@ impl Prepared {
         self.repo.git(&["rev-parse", "HEAD"]).parse().unwrap()
     }
 
-    async fn run(&self, commit: CommitId, whose: &Whose) -> Result<Evidence, GitError> {
+    async fn run(&self, commit: CommitId, whose: &PreparationOwner) -> Result<Evidence, GitError> {
         let (scratch, stop) = (self.repo.root.join("scratch"), CancellationToken::new());
         let (plan, confinement) = (&self.plan, &self.confinement);
         run(&self.repo.project(), commit, plan, confinement, &scratch, whose, &stop).await
     }
 
     async fn trusted(&self, commit: CommitId) -> Evidence {
-        self.run(commit, &Whose::trusting(commit)).await.unwrap()
+        self.run(commit, &PreparationOwner::trusting(commit)).await.unwrap()
     }
 
     /// The environment that checks had.
@@ -199,7 +199,7 @@ async fn a_change_of_what_decides_is_not_prepared_before_a_person_agrees_and_sta
     is_green(&at.trusted(base).await);
     let known = at.kept();
 
-    let whose = |consent| Whose { trusted: base, consent, apart: "r1".to_owned() };
+    let whose = |consent| PreparationOwner { trusted: base, consent, apart: "r1".to_owned() };
     let refused = at.run(change, &whose(Consent::None)).await.unwrap_err();
     let GitError::PreparationAsked(question) = refused else { panic!("{refused}") };
     assert_eq!(question.files, ["deps.lock"]);
@@ -218,7 +218,7 @@ async fn a_change_of_what_decides_is_not_prepared_before_a_person_agrees_and_sta
     let store = EnvironmentStore::at(&at.plan.environments);
     let apart: Vec<_> = store.list().unwrap().into_iter().filter_map(|it| it.apart).collect();
     assert_eq!(apart, ["r1"]);
-    let theirs = Whose { apart: "r2".to_owned(), ..whose(Consent::None) };
+    let theirs = PreparationOwner { apart: "r2".to_owned(), ..whose(Consent::None) };
     assert!(matches!(at.run(change, &theirs).await, Err(GitError::PreparationAsked(_))));
     let cache = std::fs::read_to_string(at.plan.environments.join("cache/uv.log")).unwrap();
     assert_eq!(cache, "bad\n", "one line by the base alone");
@@ -229,7 +229,7 @@ async fn a_change_of_what_decides_is_not_prepared_before_a_person_agrees_and_sta
     assert!(store.list().unwrap().iter().all(|it| it.apart.is_none()));
     // Of what does not land nothing stays.
     let third = at.commit("deps.lock", "echo third > deps/made\n");
-    let operator = Whose { apart: "r3".to_owned(), ..whose(Consent::Operator) };
+    let operator = PreparationOwner { apart: "r3".to_owned(), ..whose(Consent::Operator) };
     is_green(&at.run(third, &operator).await.unwrap());
     store.settle("r3", false).unwrap();
     assert_eq!(store.list().unwrap().len(), 2);
@@ -245,7 +245,7 @@ async fn what_is_missing_is_made_of_the_branchs_files_and_never_of_a_changes() {
     at.commit("deps.lock", "one\n");
     let base = at.commit("setup.sh", "echo of the base\n");
     let change = at.commit("setup.sh", "echo of the change\n");
-    let whose = Whose { trusted: base, consent: Consent::None, apart: "r1".to_owned() };
+    let whose = PreparationOwner { trusted: base, consent: Consent::None, apart: "r1".to_owned() };
     let evidence = at.run(change, &whose).await.unwrap();
     assert!(outcome(&evidence, "made of").log_tail.contains("of the base"));
 }
@@ -266,19 +266,20 @@ async fn a_preparation_that_fails_says_why_in_a_line_and_leaves_nothing() {
     ];
     for (script, expected) in cases {
         at.plan.prepare = vec![prepare("deps", script, &["deps.lock"])];
-        let error = at.run(commit, &Whose::trusting(commit)).await.unwrap_err().to_string();
+        let error =
+            at.run(commit, &PreparationOwner::trusting(commit)).await.unwrap_err().to_string();
         assert!(error.starts_with("preparing deps failed: "), "{error}");
         assert!(error.contains(expected), "{script}: {error}");
         assert_eq!(at.kept(), Vec::<String>::new(), "{script}");
     }
     let slow = prepare("deps", "sleep 1000", &["deps.lock"]);
     at.plan.prepare = vec![PrepareSpec { timeout: Duration::from_millis(300), ..slow }];
-    let error = at.run(commit, &Whose::trusting(commit)).await.unwrap_err().to_string();
+    let error = at.run(commit, &PreparationOwner::trusting(commit)).await.unwrap_err().to_string();
     assert!(error.contains("did not end within") && error.contains("no terminal"), "{error}");
     let mut missing = prepare("deps", "", &["deps.lock"]);
     missing.command = vec!["no-such-program".to_owned()];
     at.plan.prepare = vec![missing];
-    let error = at.run(commit, &Whose::trusting(commit)).await.unwrap_err().to_string();
+    let error = at.run(commit, &PreparationOwner::trusting(commit)).await.unwrap_err().to_string();
     assert!(error.contains("could not be started"), "{error}");
     assert_eq!(at.kept(), Vec::<String>::new());
 }

@@ -187,7 +187,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
             &plan,
             &confinement,
             &scratch,
-            &git::Whose::trusting(commit),
+            &git::PreparationOwner::trusting(commit),
             &CancellationToken::new(),
         )
         .await

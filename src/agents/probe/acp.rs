@@ -32,7 +32,7 @@ pub enum Answer {
         /// Its version.
         version: String,
         /// Against the tried ones; `None` where it is not one of them.
-        tried: Option<(known::Tried, Age)>,
+        tried: Option<(known::TestedAgent, Age)>,
         /// The ways in which it can be logged in.
         ways: Vec<String>,
     },

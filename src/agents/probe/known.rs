@@ -16,7 +16,7 @@ pub type Number = (u32, u32, u32);
 
 /// An agent that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tried {
+pub struct TestedAgent {
     /// What people call it.
     pub name: &'static str,
     /// Its package.
@@ -28,20 +28,24 @@ pub struct Tried {
 }
 
 /// Codex CLI.
-pub const CODEX: Tried =
-    Tried { name: "Codex CLI", package: "@openai/codex", first: (0, 169, 0), after: (0, 170, 0) };
+pub const CODEX: TestedAgent = TestedAgent {
+    name: "Codex CLI",
+    package: "@openai/codex",
+    first: (0, 169, 0),
+    after: (0, 170, 0),
+};
 /// Claude Code. npm gives older ones to an older Node.
-pub const CLAUDE: Tried = Tried {
+pub const CLAUDE: TestedAgent = TestedAgent {
     name: "Claude Code",
     package: "@anthropic-ai/claude-code",
     first: (2, 1, 329),
     after: (2, 2, 0),
 };
 /// Those that speak the Agent Client Protocol, by how they call themselves.
-const ACP: [(&str, Tried); 4] = [
+const ACP: [(&str, TestedAgent); 4] = [
     (
         "codex-acp",
-        Tried {
+        TestedAgent {
             name: "codex-acp",
             package: "@agentclientprotocol/codex-acp",
             first: (2, 6, 0),
@@ -50,7 +54,7 @@ const ACP: [(&str, Tried); 4] = [
     ),
     (
         "claude-agent-acp",
-        Tried {
+        TestedAgent {
             name: "claude-agent-acp",
             package: "@agentclientprotocol/claude-agent-acp",
             first: (0, 100, 0),
@@ -59,7 +63,7 @@ const ACP: [(&str, Tried); 4] = [
     ),
     (
         "gemini-cli",
-        Tried {
+        TestedAgent {
             name: "Gemini CLI",
             package: "@google/gemini-cli",
             first: (0, 61, 0),
@@ -68,11 +72,16 @@ const ACP: [(&str, Tried); 4] = [
     ),
     (
         "OpenCode",
-        Tried { name: "OpenCode", package: "opencode-ai", first: (1, 18, 33), after: (1, 19, 0) },
+        TestedAgent {
+            name: "OpenCode",
+            package: "opencode-ai",
+            first: (1, 18, 33),
+            after: (1, 19, 0),
+        },
     ),
 ];
 
-impl Tried {
+impl TestedAgent {
     /// Which version to install.
     #[must_use]
     pub fn version(&self) -> String {
@@ -93,7 +102,7 @@ impl Tried {
 
 /// An agent that speaks the protocol, by what it calls itself: with or without the owner of its package.
 #[must_use]
-pub fn acp(name: &str) -> Option<Tried> {
+pub fn acp(name: &str) -> Option<TestedAgent> {
     let short = name.rsplit('/').next().unwrap_or(name);
     ACP.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(short)).map(|(_, tried)| tried)
 }

@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 use super::home::{BRANCH, Home, broken};
 use super::person::Person;
 use super::team::Team;
-use crate::cli::told::{self, Teller};
+use crate::cli::told::{self, Printer};
 use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
 use crate::domain::language::Language;
 use crate::domain::record::RUNTIME;
 use crate::domain::request::Request;
-use crate::git::{self, CommitId, Project, Whose};
+use crate::git::{self, CommitId, PreparationOwner, Project};
 use crate::local_guild::GuildInfo;
 use crate::platform::{confinement, files};
 use crate::store;
@@ -89,7 +89,7 @@ fn waits(open: &Request) -> Result<Failure, Failure> {
     let id = open.request_id.as_str();
     let values = [("request_id", id), ("code", code), ("detail", ""), ("who", "")];
     let values = values.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
-    let words = Teller::new(told::language(Language::En), false)?.words("why.blocked", &values);
+    let words = Printer::new(told::language(Language::En), false)?.words("why.blocked", &values);
     let hint = "the same command without --script goes on here, with the page to press it on";
     Ok(Failure::new(words).detail(Some(detail)).hint(Some(hint.to_owned())))
 }
@@ -137,7 +137,7 @@ pub(super) async fn checks(home: &Home, commit: CommitId) -> Result<Evidence, Fa
     files::create_dir_all(&home.scratch())?;
     let (scratch, stop) = (home.scratch(), CancellationToken::new());
     let confinement = confinement::find().await;
-    let whose = Whose::trusting(commit);
+    let whose = PreparationOwner::trusting(commit);
     let evidence = git::checks::run(&project, commit, &plan, &confinement, &scratch, &whose, &stop);
     evidence.await.map_err(broken)
 }

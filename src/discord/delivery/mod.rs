@@ -68,7 +68,7 @@ pub struct Delivery {
     /// Tries before this instant were made by an earlier process.
     started_at: Timestamp,
     /// Failed tries of this process.
-    tried: Mutex<BTreeMap<OutgoingId, Tried>>,
+    tried: Mutex<BTreeMap<OutgoingId, SendAttempts>>,
     /// How many of each kind Discord took.
     taken: Mutex<HashMap<Discriminant<Act>, u64>>,
     /// Messages that are accounted for.
@@ -85,7 +85,7 @@ pub struct Delivery {
 
 /// Failed tries of one outgoing.
 #[derive(Debug, Default)]
-struct Tried {
+struct SendAttempts {
     /// How many, for the length of the next wait.
     times: u32,
     /// What `taken` said of its kind at the last of them.
@@ -209,7 +209,7 @@ impl Delivery {
             let tried = tried.entry(outgoing.outgoing_id.clone()).or_default();
             // The first failure says nothing: it may be the first of a Discord that is away.
             let others_went = tried.times > 0 && taken > tried.taken;
-            *tried = Tried { times: tried.times + 1, taken };
+            *tried = SendAttempts { times: tried.times + 1, taken };
             (tried.times, others_went)
         };
         tracing::warn!(outgoing = %outgoing.outgoing_id, ?trouble, "not delivered");

@@ -12,7 +12,7 @@ use super::ending::{End, after_close};
 use super::protocol::{Dispatch, Output, Protocol, SILENT};
 use super::signal::{BotSignal, Signal};
 use super::socket::{Frame, Socket};
-use crate::discord::presence::Shower;
+use crate::discord::presence::PresenceSender;
 use crate::discord::sessions::{EventPosition, SavedSession};
 use crate::discord::{forms, person_request};
 use crate::domain::ids::{GuildId, UserId};
@@ -71,7 +71,7 @@ impl LiveConnection<'_> {
         let mut steady = false;
         loop {
             if self.greeted && shower.is_none() {
-                shower = Some(Shower::new(&self.gateway.shows));
+                shower = Some(PresenceSender::new(&self.gateway.shows));
             }
             let may_show = protocol.may_send(now());
             let shown = async {

@@ -73,7 +73,7 @@ pub(crate) fn keep_all(
 }
 
 /// Why a connection is not made for now.
-enum NotYet {
+enum ConnectDelay {
     End(End),
     Hold(ConnectionDelay),
 }
@@ -123,13 +123,13 @@ impl Gateway {
             }
             let url = match self.address(attempts.live.as_ref()).await {
                 Ok(url) => url,
-                Err(NotYet::Hold(hold)) => {
+                Err(ConnectDelay::Hold(hold)) => {
                     attempts.wait = connections::until(&hold).min(LOOK_AGAIN);
                     tracing::warn!(bot = ?self.bot, until = %hold.timestamp().utc(), reason = hold.reason, "not connecting yet");
                     self.board.waiting(self.bot, hold.timestamp(), &hold.reason);
                     continue;
                 }
-                Err(NotYet::End(end)) => {
+                Err(ConnectDelay::End(end)) => {
                     attempts.failed();
                     if !self.ended(end, &mut attempts, &out).await {
                         return;
@@ -342,8 +342,8 @@ impl Gateway {
 
     /// Where to connect, which is counted then; or why not yet. A new session is begun only while enough are
     /// left.
-    async fn address(&self, live: Option<&Live>) -> Result<reqwest::Url, NotYet> {
-        let held = |hold| Err(NotYet::Hold(hold));
+    async fn address(&self, live: Option<&Live>) -> Result<reqwest::Url, ConnectDelay> {
+        let held = |hold| Err(ConnectDelay::Hold(hold));
         if let Some(hold) = self.connections.hold(self.bot) {
             return held(hold);
         }
@@ -354,8 +354,10 @@ impl Gateway {
             None => {
                 let gateway = match self.rest.gateway().await {
                     Ok(gateway) => gateway,
-                    Err(RestError::Unauthorized) => return Err(NotYet::End(after_close(4004, ""))),
-                    Err(error) => return Err(NotYet::End(End::Again(error.to_string()))),
+                    Err(RestError::Unauthorized) => {
+                        return Err(ConnectDelay::End(after_close(4004, "")));
+                    }
+                    Err(error) => return Err(ConnectDelay::End(End::Again(error.to_string()))),
                 };
                 let starts = &gateway.session_start_limit;
                 let apart = self.limits.between_sessions;
@@ -368,8 +370,8 @@ impl Gateway {
                 self.url.clone().unwrap_or(gateway.url)
             }
         };
-        let url = socket_address(&url).map_err(NotYet::End)?;
-        self.connections.take(self.bot).map_err(NotYet::Hold)?;
+        let url = socket_address(&url).map_err(ConnectDelay::End)?;
+        self.connections.take(self.bot).map_err(ConnectDelay::Hold)?;
         Ok(url)
     }
 

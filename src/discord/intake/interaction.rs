@@ -8,7 +8,7 @@ use super::{From, Reader, unreadable};
 use crate::discord::error::{RestError, code};
 use crate::discord::inbound::{DroppedPlan, Inbound, InteractionReply, Suggest};
 use crate::discord::ingress::{InboundMessage, Remote};
-use crate::discord::person_request::{self, Commanded, PersonRequest};
+use crate::discord::person_request::{self, PersonCommand, PersonRequest};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::domain::incoming::{Attachment, Command, Message};
@@ -68,7 +68,7 @@ impl Reader {
             token: token.clone(),
             language: commanded.as_ref().map_or(Language::En, |it| it.language),
         };
-        let Some(Commanded { actor, channel_id, wanted, .. }) = commanded else {
+        let Some(PersonCommand { actor, channel_id, wanted, .. }) = commanded else {
             answer(reply, "gate.stale", &[]);
             return None;
         };

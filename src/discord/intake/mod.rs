@@ -48,15 +48,15 @@ enum QueuedMessage {
 }
 
 /// The way out for facts, which are counted.
-pub(crate) struct Outlet {
+pub(crate) struct InboundSender {
     inbound: mpsc::Sender<Inbound>,
     told: AtomicU64,
     sessions: Arc<Sessions>,
 }
 
-impl Outlet {
-    pub(crate) fn new(inbound: mpsc::Sender<Inbound>, sessions: Arc<Sessions>) -> Outlet {
-        Outlet { inbound, told: AtomicU64::new(0), sessions }
+impl InboundSender {
+    pub(crate) fn new(inbound: mpsc::Sender<Inbound>, sessions: Arc<Sessions>) -> InboundSender {
+        InboundSender { inbound, told: AtomicU64::new(0), sessions }
     }
 }
 
@@ -64,7 +64,7 @@ impl Outlet {
 pub(crate) struct Intake {
     reader: Arc<Reader>,
     team_role: Option<Role>,
-    out: Outlet,
+    out: InboundSender,
     signals: mpsc::Receiver<BotSignal>,
     asks: mpsc::UnboundedReceiver<CatchUpRequest>,
     /// The newest event of each bot.
@@ -97,7 +97,7 @@ impl Intake {
         reader: Arc<Reader>,
         (team_role, home): (Option<Role>, BTreeSet<GuildId>),
         (out, signals, asks): (
-            Outlet,
+            InboundSender,
             mpsc::Receiver<BotSignal>,
             mpsc::UnboundedReceiver<CatchUpRequest>,
         ),

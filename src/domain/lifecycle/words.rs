@@ -85,7 +85,7 @@ words! {
 }
 
 impl Condition {
-    /// Whose steps it decides about.
+    /// PreparationOwner steps it decides about.
     #[must_use]
     pub const fn subject(self) -> Subject {
         match self {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::block::BlockCode;
-use crate::domain::budget::{Purse, Scope};
+use crate::domain::budget::{BudgetUse, Scope};
 use crate::domain::ids::{ItemId, MessageId, RequestId, SprintId, TodoId};
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
@@ -189,7 +189,7 @@ pub struct ActionAtGate {
 pub struct BudgetAtGate {
     /// Which budget.
     pub scope: Scope,
-    /// Whose run.
+    /// PreparationOwner run.
     pub role: Role,
     /// The values of the card: how much it is, what was used, how much more is asked for.
     pub card: Value,
@@ -390,9 +390,9 @@ impl Request {
 
     /// What was spent on it against its budget.
     #[must_use]
-    pub const fn purse(&self) -> Purse {
+    pub const fn purse(&self) -> BudgetUse {
         let Spent { budget_raised: raised, budget_warned: warned, .. } = self.work.spent;
-        Purse { used: self.work.usage, raised, warned }
+        BudgetUse { used: self.work.usage, raised, warned }
     }
 
     /// Whether its change and the branch have not been brought together yet.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
 use super::world::{Move, Todo as Next, World, candidate, crash, good_effect, policy, result};
 use crate::domain::effect::{
-    Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, Proving,
+    Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, ProofMode,
 };
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
@@ -354,7 +354,7 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
         kind: EffectKind::Checks {
             request_id: id.clone(),
             commit: "theirs".to_owned(),
-            how: Proving::Whole,
+            how: ProofMode::Whole,
         },
         state: EffectState::Planned,
         attempts: 0,

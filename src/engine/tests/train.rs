@@ -10,7 +10,7 @@ use super::histories::Dice;
 use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy, press, result};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::effect::{EffectKind, EffectOutcome, GitObstacle, LandingNotes, Proving};
+use crate::domain::effect::{EffectKind, EffectOutcome, GitObstacle, LandingNotes, ProofMode};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, CheckVerdict};
 use crate::domain::gate::Stance;
@@ -626,7 +626,7 @@ fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
     let mut world = World::new(policy());
     asked(&mut world, 2);
     let mut branch = Branch { head: "b0".to_owned(), ..Branch::default() };
-    let waits = |kind: &EffectKind| !kind.lands().is_empty() || kind.proving() == Proving::Once;
+    let waits = |kind: &EffectKind| !kind.lands().is_empty() || kind.proving() == ProofMode::Once;
     do_all_but(&mut world, &mut branch, waits);
     let find = |world: &World, which: &dyn Fn(&EffectKind) -> bool| {
         let mut all = world.state.effects.iter();
@@ -634,7 +634,7 @@ fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
             .map(|(id, effect)| (id.clone(), effect.kind.clone()))
     };
     let (merge, kind) = find(&world, &|it| !it.lands().is_empty()).expect("a merge");
-    let (checks, proof) = find(&world, &|it| it.proving() == Proving::Once).expect("checks");
+    let (checks, proof) = find(&world, &|it| it.proving() == ProofMode::Once).expect("checks");
     assert!(world.begin_effect(&checks));
     let outcome = branch.outcome(&world, &mut Dice(1), &kind);
     world.effect(&merge, outcome);
@@ -646,7 +646,7 @@ fn a_verdict_that_comes_when_the_one_before_has_landed_is_repeated() {
     assert!(world.state.effects.contains_key(&checks), "its place is still right");
     let EffectKind::Checks { request_id, commit, .. } = proof else { panic!("checks") };
     world.end_effect(&checks, EffectOutcome::Checked(evidence(&commit, CheckVerdict::Failed)));
-    let again = find(&world, &|it| it.proving() == Proving::Again).expect("a repetition").0;
+    let again = find(&world, &|it| it.proving() == ProofMode::Again).expect("a repetition").0;
     assert_eq!(place(&world.state, &request_id), Some(1));
     world.effect(&again, EffectOutcome::Checked(evidence(&commit, CheckVerdict::Passed)));
     assert!(find(&world, &|it| !it.lands().is_empty()).is_some(), "it lands");

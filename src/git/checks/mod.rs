@@ -17,7 +17,7 @@ use command::{CheckFolders, Output, clear, clear_outside, execute, milliseconds,
 pub use environments::{EnvironmentStore, KeptEnvironment, PreparedEnvironment};
 pub use plan::{CheckPlan, CheckSpec, PrepareSpec};
 pub use prepare::{forget as forget_environments, keys as environment_keys, lend};
-pub use whose::{Consent, Whose};
+pub use whose::{Consent, PreparationOwner};
 
 mod carry;
 mod command;
@@ -51,7 +51,7 @@ pub async fn run(
     plan: &CheckPlan,
     confinement: &Confinement,
     scratch: &Path,
-    whose: &Whose,
+    whose: &PreparationOwner,
     stop: &CancellationToken,
 ) -> Result<Evidence> {
     end_earlier(scratch).await?;
@@ -111,7 +111,7 @@ pub async fn prepare(
     commit: CommitId,
     plan: &CheckPlan,
     confinement: &Confinement,
-    whose: &Whose,
+    whose: &PreparationOwner,
     stop: &CancellationToken,
 ) -> Result<Vec<UsedEnvironment>> {
     let ready = prepare::ready(project, commit, plan, confinement, whose, stop).await?;

@@ -20,7 +20,7 @@ use super::environments::{EnvironmentRecord, EnvironmentStore, PreparedEnvironme
 use super::plan::{CheckPlan, CheckSpec, PrepareSpec};
 use super::times::{is_behind_link, touch};
 use super::view::{Folder, OWN};
-use super::whose::{Consent, Whose};
+use super::whose::{Consent, PreparationOwner};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::Isolation;
 use crate::domain::preparation::PreparationQuestion;
@@ -90,7 +90,7 @@ type Inputs = BTreeMap<PathBuf, Option<String>>;
 
 /// An entry of the configuration beside a commit.
 #[derive(Debug)]
-struct Wanted<'a> {
+struct RequestedEnvironment<'a> {
     spec: &'a PrepareSpec,
     key: String,
     inputs: Inputs,
@@ -114,7 +114,7 @@ async fn wanted<'a>(
     commit: CommitId,
     plan: &'a CheckPlan,
     isolation: Isolation,
-) -> Result<Vec<Wanted<'a>>> {
+) -> Result<Vec<RequestedEnvironment<'a>>> {
     let mut all = Vec::new();
     for spec in &plan.prepare {
         let inputs = inputs(project, commit, spec).await?;
@@ -133,7 +133,7 @@ async fn wanted<'a>(
         };
         let text = serde_json::to_vec(&parts)
             .map_err(|error| GitError::Interrupted { reason: error.to_string() })?;
-        all.push(Wanted { spec, key: hex(&text), inputs });
+        all.push(RequestedEnvironment { spec, key: hex(&text), inputs });
     }
     Ok(all)
 }
@@ -193,7 +193,7 @@ pub(super) async fn ready(
     commit: CommitId,
     plan: &CheckPlan,
     confinement: &Confinement,
-    whose: &Whose,
+    whose: &PreparationOwner,
     stop: &CancellationToken,
 ) -> Result<Vec<PreparedEnvironment>> {
     if plan.prepare.is_empty() {
@@ -236,7 +236,7 @@ pub(super) async fn ready(
     if !asked.is_empty() && !agreed {
         let specs =
             found.iter().filter_map(|one| one.as_ref().err()).filter(|(_, _, is_apart)| *is_apart);
-        let specs: Vec<&Wanted<'_>> = specs.map(|(wanted, _, _)| wanted).collect();
+        let specs: Vec<&RequestedEnvironment<'_>> = specs.map(|(wanted, _, _)| wanted).collect();
         return Err(GitError::PreparationAsked(Box::new(
             question(project, &specs, digest, whose.trusted).await?,
         )));
@@ -256,7 +256,7 @@ pub(super) async fn ready(
 
 async fn question(
     project: &Project,
-    asked: &[&Wanted<'_>],
+    asked: &[&RequestedEnvironment<'_>],
     digest: String,
     trusted: CommitId,
 ) -> Result<PreparationQuestion> {
@@ -308,9 +308,9 @@ impl Making<'_> {
     /// Runs the command in the files of a commit, and keeps what it leaves; apart where somebody is named.
     async fn make(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedEnvironment<'_>,
         commit: CommitId,
-        apart: Option<&Whose>,
+        apart: Option<&PreparationOwner>,
     ) -> Result<PreparedEnvironment> {
         let store = self.store.clone();
         let (part, _lock) = off_thread(move || store.begin()).await?;
@@ -326,9 +326,9 @@ impl Making<'_> {
     async fn make_in(
         &self,
         part: &Path,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedEnvironment<'_>,
         commit: CommitId,
-        apart: Option<&Whose>,
+        apart: Option<&PreparationOwner>,
     ) -> Result<PreparedEnvironment> {
         let begun = clock::now();
         let spec = wanted.spec;

@@ -4,7 +4,7 @@ use crate::git::CommitId;
 
 /// For whom something is prepared.
 #[derive(Debug, Clone)]
-pub struct Whose {
+pub struct PreparationOwner {
     /// A commit of the project's branch: people have agreed to what it asks for.
     pub trusted: CommitId,
     /// Who has agreed to what the commit at hand asks for otherwise.
@@ -13,11 +13,11 @@ pub struct Whose {
     pub apart: String,
 }
 
-impl Whose {
+impl PreparationOwner {
     /// For a commit of the project's branch.
     #[must_use]
-    pub fn trusting(commit: CommitId) -> Whose {
-        Whose { trusted: commit, consent: Consent::None, apart: "none".to_owned() }
+    pub fn trusting(commit: CommitId) -> PreparationOwner {
+        PreparationOwner { trusted: commit, consent: Consent::None, apart: "none".to_owned() }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::agents::RunError;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
-use crate::agents::probe::known::{self, Tried};
+use crate::agents::probe::known::{self, TestedAgent};
 use crate::agents::probe::{self, Age, Answer, Login};
 use crate::agents::project_settings;
 use crate::domain::config::{AgentKind, AgentSandbox};
@@ -165,7 +165,7 @@ async fn claude(workspace: &Workspace, found: &mut Vec<Finding>) {
 
 /// An agent with a driver of its own, and how it is named.
 struct Own {
-    tried: Tried,
+    tried: TestedAgent,
     kind: &'static str,
     variable: &'static str,
 }

@@ -21,7 +21,7 @@ use crate::workspace::{Origin, Workspace};
 const FEW_STARTS: u32 = 50;
 
 /// What the server looks like to the team's bot and to the others.
-pub(super) struct Met {
+pub(super) struct ServerView {
     pub(super) rest: Rest,
     pub(super) seen: ServerSnapshot,
     pub(super) wanted: ServerRequirements,
@@ -42,7 +42,7 @@ struct Bot {
 pub(super) async fn look(
     workspace: &Workspace,
     found: &mut Vec<Finding>,
-) -> (Option<Met>, Option<i64>) {
+) -> (Option<ServerView>, Option<i64>) {
     let discord = &workspace.discord;
     let base_url = discord.base_url.clone().unwrap_or_else(|| DISCORD.to_owned());
     let pool = match Pool::new(&base_url) {
@@ -153,7 +153,7 @@ async fn meet(
     me: UserId,
     others: Vec<(Role, (Rest, UserId))>,
     found: &mut Vec<Finding>,
-) -> Option<Met> {
+) -> Option<ServerView> {
     let application = match rest.whole_application().await {
         Ok(application) => application,
         Err(error) => {
@@ -201,7 +201,7 @@ async fn meet(
             }
         }
     }
-    Some(Met { rest, seen, wanted, journal, others: looks })
+    Some(ServerView { rest, seen, wanted, journal, others: looks })
 }
 
 /// The slash commands, where the team has registered some: those that the server does not have as they are now.

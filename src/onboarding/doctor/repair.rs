@@ -105,7 +105,10 @@ async fn in_discord(
     Ok(())
 }
 
-async fn intents_on(met: &mut discord::Met, done: &mut Vec<Finding>) -> Result<(), SetupError> {
+async fn intents_on(
+    met: &mut discord::ServerView,
+    done: &mut Vec<Finding>,
+) -> Result<(), SetupError> {
     let flags = met.rest.whole_application().await?.flags;
     let switch = intents::MESSAGE_CONTENT_LIMITED;
     met.journal.note_flags(met.journal.flags() | switch)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::discord::Met;
+use super::discord::ServerView;
 use super::finding::{Check, Finding, Health, Repair};
 use crate::discord::setup::permissions::{self, Permission, Use};
 use crate::discord::setup::{ServerObject, ServerSnapshot, Standing, TeamChannel};
@@ -15,19 +15,19 @@ use crate::onboarding::setup::requirements;
 use crate::workspace::Workspace;
 
 /// Judges it all.
-pub(super) fn judge(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+pub(super) fn judge(workspace: &Workspace, met: &ServerView, found: &mut Vec<Finding>) {
     permissions(workspace, met, found);
     channels(workspace, met, found);
     roles(workspace, met, found);
     webhooks(met, found);
 }
 
-fn standing(met: &Met, thing: ServerObject) -> Standing {
+fn standing(met: &ServerView, thing: ServerObject) -> Standing {
     met.wanted.standing(thing, &met.seen, &met.journal)
 }
 
 /// Whether setup made a thing: then it is missed when it is gone.
-fn was_made(met: &Met, thing: ServerObject) -> bool {
+fn was_made(met: &ServerView, thing: ServerObject) -> bool {
     met.journal.made(thing).is_some() || met.journal.intended(thing).is_some()
 }
 
@@ -36,7 +36,7 @@ fn names(missing: &[Permission]) -> Vec<&'static str> {
 }
 
 /// The channels in use: the named ones, and where people ask.
-fn in_use(met: &Met) -> Vec<ChannelId> {
+fn in_use(met: &ServerView) -> Vec<ChannelId> {
     let mut all: Vec<ChannelId> = Vec::new();
     for place in TeamChannel::ALL {
         if let Standing::There(id) = standing(met, ServerObject::Channel(place))
@@ -48,7 +48,7 @@ fn in_use(met: &Met) -> Vec<ChannelId> {
     all
 }
 
-fn permissions(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+fn permissions(workspace: &Workspace, met: &ServerView, found: &mut Vec<Finding>) {
     let mut uses = vec![Use::Always];
     if workspace.discord.voice() == Voice::Personas {
         uses.push(Use::Personas);
@@ -102,7 +102,7 @@ fn permissions(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
     }
 }
 
-fn channels(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+fn channels(workspace: &Workspace, met: &ServerView, found: &mut Vec<Finding>) {
     let mut there = BTreeMap::new();
     for place in TeamChannel::ALL {
         match standing(met, ServerObject::Channel(place)) {
@@ -140,7 +140,7 @@ fn channels(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
     }
 }
 
-fn roles(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+fn roles(workspace: &Workspace, met: &ServerView, found: &mut Vec<Finding>) {
     let (mut there, mut absent) = (Vec::new(), Vec::new());
     for thing in ServerObject::all().filter(|thing| matches!(thing, ServerObject::Role(_))) {
         match standing(met, thing) {
@@ -167,7 +167,12 @@ fn roles(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
 }
 
 /// Rights of server roles that are no longer there: nobody has them.
-fn gone_holders(workspace: &Workspace, seen: &ServerSnapshot, met: &Met, found: &mut Vec<Finding>) {
+fn gone_holders(
+    workspace: &Workspace,
+    seen: &ServerSnapshot,
+    met: &ServerView,
+    found: &mut Vec<Finding>,
+) {
     let people = &workspace.runtime.people;
     let ours = met.journal.made(ServerObject::Approver).map(ServerRoleId);
     for (right, holders) in
@@ -188,7 +193,7 @@ fn gone_holders(workspace: &Workspace, seen: &ServerSnapshot, met: &Met, found: 
 /// The most webhooks that a channel has.
 const WEBHOOKS: usize = 15;
 
-fn webhooks(met: &Met, found: &mut Vec<Finding>) {
+fn webhooks(met: &ServerView, found: &mut Vec<Finding>) {
     if !met.wanted.hooks {
         found.push(Finding::not_needed(Check::Webhooks, "doctor.webhooks.unused", json!({})));
         return;

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
 use super::requirements;
-use super::{DISCORD, Options, Outcome, SetupError, SetupStep, Talk, journal, local, lock};
+use super::{DISCORD, Options, Outcome, SetupDialog, SetupError, SetupStep, journal, local, lock};
 use crate::discord::endpoints::SeenUser;
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};
@@ -25,7 +25,7 @@ use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
 
 /// Sets up; see the module.
-pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
+pub async fn setup<'a>(options: &'a Options, mut talk: SetupDialog<'a>) -> Result<(), SetupError> {
     refuse_doubles(options)?;
     let branch = refuse_project(options)?;
     let _alone = if options.dry_run { None } else { Some(prepare(options, &branch, &mut talk)?) };
@@ -105,7 +105,7 @@ fn written(options: &Options, branch: Option<&str>) -> init::Options {
 fn prepare(
     options: &Options,
     branch: &str,
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
 ) -> Result<Box<dyn crate::platform::disk::FileLock>, SetupError> {
     let root = &options.root;
     let place = json!({"path": root.display().to_string()});
@@ -145,7 +145,7 @@ fn prepare(
 }
 
 /// The workspace that would be written, for a dry run without one.
-fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError> {
+fn blank(options: &Options, talk: &mut SetupDialog<'_>) -> Result<Workspace, SetupError> {
     let place = json!({"path": options.root.display().to_string()});
     (talk.tell)(SetupStep::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
     imagined(options)
@@ -164,7 +164,7 @@ pub(super) struct RoleBot {
 pub(super) struct Steps<'a> {
     pub(super) options: &'a Options,
     pub(super) workspace: Workspace,
-    pub(super) talk: Talk<'a>,
+    pub(super) talk: SetupDialog<'a>,
     /// In `voice: bots`, those of the other roles.
     pub(super) bots: Vec<RoleBot>,
     pub(super) here: Option<GuildInfo>,
@@ -199,7 +199,7 @@ impl<'a> Steps<'a> {
     async fn begin(
         options: &'a Options,
         workspace: Workspace,
-        mut talk: Talk<'a>,
+        mut talk: SetupDialog<'a>,
     ) -> Result<Steps<'a>, SetupError> {
         let root = &options.root;
         let mut journal = journal(root)?;
@@ -490,7 +490,7 @@ pub(super) struct BotLogin {
 
 /// Goes in with a token that was handed over, else with the one that is known, else with one that is asked for.
 pub(super) async fn enter(
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
     pool: &Pool,
     (role, variable): (Option<Role>, &str),
     mut handed: Option<SecretString>,
@@ -519,7 +519,7 @@ pub(super) async fn enter(
 
 /// The token as a person types it.
 fn asked(
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
     role: Option<Role>,
     variable: &str,
 ) -> Result<SecretString, SetupError> {
@@ -534,7 +534,7 @@ fn keep_token(
     variable: &str,
     handed: Option<&SecretString>,
     journal: &mut Journal,
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let root = &options.root;
     let path = secrets::tokens_file(root).display().to_string();

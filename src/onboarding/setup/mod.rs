@@ -15,5 +15,5 @@ pub use error::SetupError;
 pub use flow::setup;
 pub(super) use flow::{done_key, write};
 pub(super) use journal::{journal, journal_file, lock};
-pub use options::{DISCORD, Options, Outcome, SetupStep, Talk, tokens};
+pub use options::{DISCORD, Options, Outcome, SetupDialog, SetupStep, tokens};
 pub use undo::{Undoable, undo, undoable};

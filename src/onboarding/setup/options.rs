@@ -98,7 +98,7 @@ impl SetupStep {
 }
 
 /// How setup talks to the person: what it tells, and how it asks for the token.
-pub struct Talk<'a> {
+pub struct SetupDialog<'a> {
     /// Tells a step.
     pub tell: &'a mut (dyn FnMut(SetupStep) + Send),
     /// Asks for the token, that of a role where each has its bot; `None` where nobody can be asked or nothing

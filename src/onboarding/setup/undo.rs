@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::bots::variable_of;
 use super::flow::variable;
-use super::{DISCORD, Outcome, SetupError, SetupStep, Talk, journal, lock, requirements};
+use super::{DISCORD, Outcome, SetupDialog, SetupError, SetupStep, journal, lock, requirements};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest, is_loopback};
 use crate::discord::setup::{BotPages, Builder, Journal, ServerObject, ServerSnapshot, Undone};
@@ -37,7 +37,7 @@ pub async fn undo(
     root: &Path,
     dry_run: bool,
     base_url: Option<&str>,
-    mut talk: Talk<'_>,
+    mut talk: SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let nothing = || SetupStep::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
     if !files::exists(&super::journal_file(root)) {
@@ -86,7 +86,7 @@ async fn in_discord(
     workspace: &Workspace,
     base_url: &str,
     journal: &mut Journal,
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let rest = rest(workspace, base_url)?;
     let application = match rest.whole_application().await {
@@ -116,7 +116,7 @@ async fn bots(
     workspace: &Workspace,
     base_url: &str,
     journal: &mut Journal,
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     for (role, pages) in journal.bots().clone() {
         let Some(variable) = variable_of(workspace, role)? else {
@@ -149,7 +149,7 @@ async fn bots(
 }
 
 /// Nothing can be removed any more.
-fn out_of_reach(journal: &mut Journal, talk: &mut Talk<'_>) -> Result<(), SetupError> {
+fn out_of_reach(journal: &mut Journal, talk: &mut SetupDialog<'_>) -> Result<(), SetupError> {
     let all: Vec<ServerObject> = journal.things().collect();
     for thing in all {
         journal.forget(thing)?;
@@ -183,7 +183,7 @@ async fn things(
     workspace: &Workspace,
     application: u64,
     journal: &mut Journal,
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let all: Vec<ServerObject> = journal.things().collect();
     let Some(guild) = journal.guild().filter(|_| !all.is_empty()) else {
@@ -219,7 +219,7 @@ async fn things(
 fn configuration(
     root: &Path,
     journal: &mut Journal,
-    talk: &mut Talk<'_>,
+    talk: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     for file in ConfigFile::ALL {
         let changed = journal.file(file.name()).cloned();

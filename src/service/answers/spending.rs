@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::team::Team;
-use crate::domain::budget::{Allowance, Purse, Scope};
+use crate::domain::budget::{Allowance, BudgetUse, Scope};
 use crate::domain::policy::Policy;
 use crate::domain::role::Role;
 use crate::domain::run::ledger_of;
@@ -70,7 +70,7 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
 /// The budgets that are not a request's, as they stand.
 fn budgets(state: &State, policy: &Policy, now: Timestamp) -> Vec<Value> {
     let spending = state.spending.on(&now.budget_day(policy.sprint.zone.0));
-    let line = |scope: Scope, role: Option<Role>, purse: Purse, budget: Allowance| {
+    let line = |scope: Scope, role: Option<Role>, purse: BudgetUse, budget: Allowance| {
         let limit = purse.limit(budget);
         (!budget.is_unlimited()).then(|| {
             json!({

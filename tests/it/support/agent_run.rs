@@ -14,7 +14,7 @@ use teams::domain::ids::{MessageId, RunId};
 use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
-use teams::model_proxy::{ModelProxy, ModelServers, Outside, ProxyOptions, Server};
+use teams::model_proxy::{AllowedHosts, ModelProxy, ModelServers, ProxyOptions, Server};
 use teams::platform::spawn::set_own_binary;
 
 use super::CONTRACT;
@@ -143,7 +143,7 @@ pub(crate) async fn proxy_to(
         port: !confinement.is_some_and(|it| it.has_own_network()),
         run_dir: spec.run_dir.clone(),
         servers: [name.to_owned()].into(),
-        outside: Outside::Nothing,
+        outside: AllowedHosts::Nothing,
         allowance,
         refused: tokio::sync::mpsc::channel(1).0,
     };

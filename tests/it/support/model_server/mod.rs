@@ -145,7 +145,7 @@ async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: By
     stream(&step, text)
 }
 
-/// Whose words a step is in.
+/// PreparationOwner words a step is in.
 #[derive(Clone, Copy)]
 enum Api {
     Responses,
