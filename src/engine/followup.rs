@@ -67,7 +67,7 @@ pub(super) fn steer(
         return Err(("unknown_request", json!({ "request_id": id.as_str() })));
     };
     if is_late {
-        return Err(("edited_too_late", json!({ "request_id": id.as_str() })));
+        return Err(("words_too_late", json!({ "request_id": id.as_str() })));
     }
     if taken(&request.params.followups) >= limit {
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
@@ -108,7 +108,7 @@ pub(super) const FULL: &str = "the request takes no more words";
 pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     if train::is_merging(turn, id) {
-        reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
+        reply(turn, message, "words_too_late", json!({ "request_id": id.as_str() }));
         return false;
     }
     let Some(request) = turn.edit(id) else { return false };
@@ -133,6 +133,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
     }
     request.params.take_in(Followup {
         message_id: Some(message.message_id),
+        channel_id: Some(message.channel_id),
         author_name: message.author.name.clone(),
         body: message.content.clone(),
         artifacts,

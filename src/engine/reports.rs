@@ -202,6 +202,9 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     let lane = turn.request(id).and_then(|request| request.route.lane).map(|choice| choice.lane);
     let only_answers = lane == Some(Lane::Answer);
     if let Some(action) = &result.proposals.control_action {
+        if progress::goes_back_for_words(turn, id) {
+            return;
+        }
         actions::control(turn, id, action);
         return;
     }
@@ -236,6 +239,9 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
 
 /// Whether a negative result outside the workflow stopped the request: blocked or failed.
 pub(super) fn stopped(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) -> bool {
+    if result.is_negative() && progress::goes_back_for_words(turn, id) {
+        return true;
+    }
     if result.status == ResultStatus::Blocked {
         block_with(turn, id, result);
         return true;

@@ -48,6 +48,7 @@ fn reword(
     message: &Message,
 ) -> Answer {
     let same = Some(message.message_id);
+    let is_late = train::is_merging(turn, id);
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
     };
@@ -59,6 +60,10 @@ fn reword(
     if let Some(followup) = words {
         if followup.body == message.content {
             return Answer::Ignored(SAME);
+        }
+        if is_late {
+            reply(turn, message, "words_too_late", json!({ "request_id": id.as_str() }));
+            return Answer::Ignored(LATE);
         }
         followup.body = message.content.clone();
         // Whoever took the earlier wording has not heard this one.
@@ -103,6 +108,8 @@ fn reword(
     Answer::Accepted
 }
 
+const LATE: &str = "its commit is on the way to the branch";
+
 /// Discord edits messages by itself, to show what their links lead to.
 const SAME: &str = "the words are the same";
 
@@ -124,7 +131,7 @@ fn ask_anew(
 ) -> Answer {
     if train::is_merging(turn, id) {
         reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
-        return Answer::Ignored("its commit is on the way to the branch");
+        return Answer::Ignored(LATE);
     }
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");

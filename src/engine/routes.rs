@@ -136,6 +136,7 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     let lane = choice.lane;
     let wanted = Some(wanted).filter(|wanted| *wanted != lane);
     let lands = turn.step(id).is_some_and(|step| step.kind == StepKind::Land);
+    let mut goes_back = false;
     if lands && train::is_merging(turn, id) {
         return Err(("edited_too_late", json!({ "request_id": id.as_str() })));
     }
@@ -148,13 +149,21 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
             state.route.wanted.retain(|step| !advice.contains(step));
         }
         let left_out = turn.policy.routes.left_out_with(lane, signals, &lifecycle);
-        state.route.left_out = match is_shorter {
+        let left_out = match is_shorter {
             true => left_out,
             // Nor the steps that somebody added.
             false => &left_out & &state.route.left_out,
         };
-        // What was sent back on the way so far is not let through by leaving out who would judge it next.
-        state.route.judge_again |= request.work.candidate.is_some();
+        let judges = |step: &StepName| lifecycle.step(*step).is_some_and(|step| step.kind.judges());
+        let is_judged_by_more = state.route.left_out.difference(&left_out).any(judges);
+        state.route.left_out = left_out;
+        // What was sent back on the way so far is not let through by leaving out who would judge it next. At its end it
+        // goes back only to those who have not judged it.
+        state.route.judge_again |= match lands {
+            true => is_judged_by_more,
+            false => request.work.candidate.is_some(),
+        };
+        goes_back = lands && is_judged_by_more;
         if let Some(request) = turn.edit(id) {
             request.params.workflow = Some(state);
         }
@@ -166,7 +175,7 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     let values = json!({ "lane": lane, "by": by, "wanted": wanted });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.lane", values);
     let waits = request.work.gate_id.is_some();
-    if lands && (waits || train::leave(turn, id)) {
+    if goes_back && (waits || train::leave(turn, id)) {
         // Whoever judges it now does so before it lands.
         gates::card::void(turn, id);
         progress::begin(turn, id);

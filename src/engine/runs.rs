@@ -116,6 +116,10 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32) -> An
         gone(turn, &run);
         return Answer::Accepted;
     }
+    if let Some(request) = turn.edit(&run.request_id) {
+        // As when it began.
+        request.params.all_read();
+    }
     let values = json!({ "what": "run", "role": run.role, "step": handoff::step_word(run.step) });
     say::interrupted(turn, &run.request_id, values);
     turn.save(Run {

@@ -115,6 +115,9 @@ pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     if turn.request(id).is_none_or(|request| request.work.landing_since.is_none()) {
         return false;
     }
+    if is_merging(turn, id) {
+        return false;
+    }
     if turn.has_effect(|kind| kind.change_of() == Some(id) && !kind.is_merge_of(id)) {
         return false;
     }

@@ -22,14 +22,14 @@ pub(super) async fn keep(team: Arc<Team>) {
             () = team.signals.clock.notified() => continue,
             () = until(due) => {}
         }
+        let told_at = now();
         if let Err(error) = team.insist(Event::Tick).await {
             tracing::debug!(%error, "an instant passed unheard; the next start finds it due");
             return team.closing.cancelled().await;
         }
-        let now = now();
-        let asked = team.hub.consult(engine::due);
-        for due in asked.into_iter().filter(|due| *due <= now) {
-            if told.insert(due) {
+        let still = team.hub.consult(engine::due);
+        for due in asked.intersection(&still).filter(|due| **due <= told_at) {
+            if told.insert(*due) {
                 tracing::warn!(%due, "nothing came of an instant that the team waited for");
             }
         }

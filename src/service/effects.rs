@@ -481,8 +481,12 @@ async fn action(
     let dir = team.workspace.state_dir().join("operations").join(format!("{id}.run"));
     // An action is not repeatable by nature: one that an earlier start began is not begun again.
     if effect.attempts > 0 {
-        // What it said until then is kept, unless it still speaks.
-        if !matches!(supervise::adopt(&dir)?, supervise::RunFolderState::Running(_)) {
+        if let supervise::RunFolderState::Running(ending) = supervise::adopt(&dir)? {
+            // Its supervisor ends it, as the team before is gone.
+            ending.wait().await?;
+        }
+        // What it said until then, unless it is kept already.
+        if files::exists(&dir) {
             tasks::blocking(move || keep_log(&dir, &log)).await??;
         }
         let message = "the team was restarted while it ran; whether it finished is not known";

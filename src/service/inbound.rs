@@ -177,6 +177,12 @@ async fn catch_up(team: &Arc<Team>) {
         for channel in team.link.direct_channels(&people).await {
             marks.entry(channel).or_insert(team.born);
         }
+        // Only now it is known whose bot writes in which of them.
+        if team.hub.read(|state| standing::refused(state).next().is_some())
+            && let Err(error) = tell(team, Event::ChannelsChanged).await
+        {
+            tracing::debug!(%error, "what was refused is tried again by the next start");
+        }
     }
     let taken = team.hub.read(|state| {
         let open = state.requests.values().filter(|it| !it.status.is_terminal());
@@ -193,8 +199,10 @@ fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
     let first = conversation.reply_route.message_id.filter(|_| request.params.parts.len() != 1);
     let first = asked.zip(first).map(|(channel, id)| (id, TakenMessage { channel, is_sure: true }));
     let room = conversation.room.as_ref().and_then(|room| room.thread_id).or(asked);
-    let words = request.params.followups.iter().filter_map(|words| words.message_id);
-    let words = words.filter_map(|id| Some((id, TakenMessage { channel: room?, is_sure: false })));
+    let words = request.params.followups.iter().filter_map(|words| {
+        let (id, is_sure) = (words.message_id?, words.channel_id.is_some());
+        Some((id, TakenMessage { channel: words.channel_id.or(room)?, is_sure }))
+    });
     words.chain(first).collect()
 }
 

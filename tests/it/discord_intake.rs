@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
+use teams::discord::standing::{BotStanding, Standing};
 use teams::discord::{Destination, Inbound, VoiceMode};
 use teams::domain::ids::{ChannelId, MessageId};
 use teams::domain::incoming::Command;
@@ -290,6 +291,11 @@ async fn with_a_bot_a_role_each_speaks_and_listens_for_itself() {
     assert!(text.starts_with("**Version Controller**\n"), "{text}");
 
     // A direct message is answered by the bot that was written to: no other can write there.
+    let is_there = |it: &BotStanding| it.standing == Standing::Connected;
+    while !scene.link.standing().bots.get("developer").is_some_and(is_there) {
+        assert!(tokio::time::Instant::now() < end, "the developer did not come");
+        tokio::task::yield_now().await;
+    }
     let dm = scene.owner.ok("POST", "/_local/dm", json!({"bot": "developer"})).await;
     let channel: ChannelId = dm["id"].as_str().unwrap().parse().unwrap();
     scene.say(&channel.to_string(), "are you there?").await;

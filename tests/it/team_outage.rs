@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use serenity::all::{Context, EventHandler, GatewayIntents, HttpBuilder, Message, Ready};
 use serenity::async_trait;
 use teams::domain::outgoing::Outgoing;
-use teams::domain::request::RequestStatus;
+use teams::domain::request::{Request, RequestStatus};
 use tokio::sync::mpsc;
 
 use crate::support::guild::Caller;
@@ -108,6 +108,8 @@ async fn what_was_edited_or_deleted_while_the_team_was_away_is_noticed() {
     house.start();
     house.reads("general", "was deleted").await;
     house.reads(&edited, "The new words count instead of the old ones").await;
+    let taken_back = |request: &Request| request.params.followups.is_empty();
+    house.request(&edited, "its further words are gone", taken_back).await;
     house.press(&house.owner, &edited, "May this go to the branch?", "Approve").await;
     let ended = house.becomes(&edited, RequestStatus::Committed).await;
     assert_eq!(ended.body, content);

@@ -40,11 +40,9 @@ pub struct TakenMessage {
     pub is_sure: bool,
 }
 
-/// What was missed.
+/// What became of a message while nobody listened.
 #[derive(Debug)]
 pub(super) enum Missed {
-    /// New messages.
-    Page(Page),
     /// A message was edited: as it is now.
     Edited(Value),
     /// A message was deleted.
@@ -59,8 +57,8 @@ pub(super) struct Page {
     pub(super) messages: Vec<Value>,
 }
 
-/// What was missed next; `None` at the end.
-pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Missed>>) -> Option<Missed> {
+/// The next page; `None` at the end.
+pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Page>>) -> Option<Page> {
     match pages {
         Some(pages) => pages.recv().await,
         None => None,
@@ -74,7 +72,8 @@ impl Reader {
         self: &Arc<Self>,
         ask: CatchUpRequest,
         facts: mpsc::Sender<Inbound>,
-    ) -> mpsc::Receiver<Missed> {
+        late: mpsc::Sender<Missed>,
+    ) -> mpsc::Receiver<Page> {
         let (out, pages) = mpsc::channel(1);
         let reader = Arc::clone(self);
         tasks::spawn("discord-look-back", async move {
@@ -88,8 +87,10 @@ impl Reader {
                         Err(Stop::Gone) => return,
                     }
                 }
+                // Nobody waits for what became of what was taken in.
+                drop(out);
                 for (message, taken) in ask.taken {
-                    if reader.taken(message, taken, &out).await.is_err() {
+                    if reader.taken(message, taken, &late).await.is_err() {
                         return;
                     }
                 }
@@ -111,22 +112,26 @@ impl Reader {
     ) -> Result<(), Gone> {
         let channel = taken.channel;
         let rest = self.rest_in(channel);
-        let missed = match rest.message(channel, message).await {
-            Ok(mut data) if data.get("edited_timestamp").is_some_and(|at| !at.is_null()) => {
-                let guild = rest.channel(channel).await.ok().and_then(|seen| seen.guild_id);
-                if let (Some(fields), Some(guild)) = (data.as_object_mut(), guild) {
+        let read = || async {
+            match rest.message(channel, message).await {
+                Err(error) if error.code() == Some(code::UNKNOWN_MESSAGE) => Ok(None),
+                data => data.map(Some),
+            }
+        };
+        let missed = match patiently(channel, read).await {
+            Ok(Some(Some(mut data)))
+                if data.get("edited_timestamp").is_some_and(|at| !at.is_null()) =>
+            {
+                let Ok(Some(seen)) = patiently(channel, || rest.channel(channel)).await else {
+                    return Ok(());
+                };
+                if let (Some(fields), Some(guild)) = (data.as_object_mut(), seen.guild_id) {
                     fields.insert("guild_id".to_owned(), guild.to_string().into());
                 }
                 Missed::Edited(data)
             }
-            Err(error) if taken.is_sure && error.code() == Some(code::UNKNOWN_MESSAGE) => {
-                Missed::Deleted(channel, message)
-            }
-            Ok(_) => return Ok(()),
-            Err(error) => {
-                tracing::debug!(%error, %channel, %message, "what became of it is not known");
-                return Ok(());
-            }
+            Ok(Some(None)) if taken.is_sure => Missed::Deleted(channel, message),
+            Ok(_) | Err(NotNow) => return Ok(()),
         };
         out.send(missed).await.map_err(|_| Gone)
     }
@@ -144,7 +149,7 @@ async fn channel_after(
     rest: &Rest,
     channel: ChannelId,
     mut after: MessageId,
-    out: &mpsc::Sender<Missed>,
+    out: &mpsc::Sender<Page>,
 ) -> Result<(), Stop> {
     let later = |NotNow| Stop::Later(after);
     let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
@@ -157,7 +162,7 @@ async fn channel_after(
         let more = newest > after.0 && messages.len() >= PAGE;
         after = MessageId(newest.max(after.0));
         let page = Page { channel, guild: seen.guild_id, messages };
-        out.send(Missed::Page(page)).await.map_err(|_| Stop::Gone)?;
+        out.send(page).await.map_err(|_| Stop::Gone)?;
         if !more {
             return Ok(());
         }

@@ -74,7 +74,9 @@ pub(crate) struct Intake {
     /// Present while messages wait for [`CatchUpRequest`].
     held: Option<Vec<QueuedMessage>>,
     /// What was missed, while it is being read.
-    pages: Option<mpsc::Receiver<Missed>>,
+    pages: Option<mpsc::Receiver<Page>>,
+    /// What became of messages that were taken in before, which nobody waits for.
+    missed_changes: (mpsc::Sender<Missed>, mpsc::Receiver<Missed>),
     queues: Queues,
     /// What was missed is read, and not all of it is told yet.
     catching_up: bool,
@@ -112,6 +114,7 @@ impl Intake {
             missed: false,
             held: Some(Vec::new()),
             pages: None,
+            missed_changes: mpsc::channel(1),
             queues: Queues::default(),
             catching_up: false,
             seen: BTreeSet::new(),
@@ -131,19 +134,21 @@ impl Intake {
                 ask = self.asks.recv(), if !reads => match ask {
                     Some(ask) => {
                         self.missed = false;
-                        self.pages = Some(self.reader.look_back(ask, self.out.inbound.clone()));
+                        self.pages = Some(self.look_back(ask));
                         Ok(())
                     }
                     None => return,
                 },
                 // What is held goes on only when this is read, so that it must not keep it from being read.
                 page = catch_up::next(&mut self.pages), if reads && self.queues.len() < HELD => match page {
-                    Some(Missed::Page(page)) => self.page(page).await,
-                    Some(Missed::Edited(data)) => self.edited(None, data).await,
-                    Some(Missed::Deleted(channel, message)) => {
-                        self.event(QueuedMessage::Deleted(channel, message)).await
-                    }
+                    Some(page) => self.page(page).await,
                     None => self.caught_up().await,
+                },
+                Some(change) = self.missed_changes.1.recv(), if room => match change {
+                    Missed::Edited(data) => self.hold_or(QueuedMessage::Edited(None, data)).await,
+                    Missed::Deleted(channel, message) => {
+                        self.hold_or(QueuedMessage::Deleted(channel, message)).await
+                    }
                 },
                 Some(done) = self.queues.under_way.next() => self.done(done).await,
             };
@@ -151,6 +156,11 @@ impl Intake {
                 return;
             }
         }
+    }
+
+    fn look_back(&self, ask: CatchUpRequest) -> mpsc::Receiver<Page> {
+        let (facts, changes) = (self.out.inbound.clone(), self.missed_changes.0.clone());
+        self.reader.look_back(ask, facts, changes)
     }
 
     fn has_room(&self) -> bool {
@@ -465,7 +475,10 @@ impl Intake {
             }
             match self.reader.look(&payload, None) {
                 None => return Ok(()),
-                Some((heard, needs)) if !needs.questions() => {
+                // An earlier wording that is still being looked at comes first.
+                Some((heard, needs))
+                    if !needs.questions() && !self.queues.is_busy(Queue::Edits(id), channel) =>
+                {
                     return self.tell(Inbound::Edited(heard.message)).await;
                 }
                 Some(_) => {}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{BudgetUse, Scope};
-use crate::domain::ids::{ItemId, MessageId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId, TodoId};
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
@@ -202,6 +202,9 @@ pub struct BudgetAtGate {
 pub struct Followup {
     /// The message; editing it edits the text, deleting it withdraws it.
     pub message_id: Option<MessageId>,
+    /// Where it was written; none of one that came by a command, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_id: Option<ChannelId>,
     /// Who wrote it.
     pub author_name: String,
     /// What they wrote.
@@ -222,13 +225,12 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
-/// What people write when they ask for nothing.
-const THANKS: [&str; 26] = [
+/// What people write when they ask for nothing,
+const THANKS: [&str; 32] = [
     "ok",
     "okay",
     "thanks",
     "thank",
-    "you",
     "thx",
     "nice",
     "great",
@@ -238,18 +240,30 @@ const THANKS: [&str; 26] = [
     "lgtm",
     "yes",
     "wow",
+    "awesome",
     "감사합니다",
     "감사해요",
+    "감사드립니다",
+    "감사",
     "고마워요",
     "고맙습니다",
-    "감사",
     "좋아요",
     "좋습니다",
+    "좋네요",
     "네",
     "넵",
     "오케이",
     "굿",
     "수고하셨습니다",
+    "수고하셨어요",
+    "수고했어요",
+    "고생하셨습니다",
+    "고생하셨어요",
+];
+/// and the words around that.
+const AROUND_THANKS: [&str; 19] = [
+    "you", "so", "very", "much", "a", "lot", "looks", "to", "me", "all", "team", "job", "work",
+    "well", "done", "everyone", "정말", "너무", "다들",
 ];
 
 impl Followup {
@@ -257,8 +271,15 @@ impl Followup {
     #[must_use]
     pub fn asks_for_something(&self) -> bool {
         let words = self.body.to_lowercase();
-        let mut words = words.split(|letter: char| !letter.is_alphanumeric());
-        !self.artifacts.is_empty() || words.any(|word| !word.is_empty() && !THANKS.contains(&word))
+        // Mentions and emoji of a server.
+        let said = words.split('<').map(|part| part.rsplit('>').next().unwrap_or_default());
+        let said: Vec<&str> = said
+            .flat_map(|part| part.split(|letter: char| !letter.is_alphanumeric()))
+            .filter(|word| !word.is_empty())
+            .collect();
+        let is_thanks = said.is_empty() || said.iter().any(|word| THANKS.contains(word));
+        let is_known = |word: &&str| THANKS.contains(word) || AROUND_THANKS.contains(word);
+        !self.artifacts.is_empty() || !is_thanks || !said.iter().all(is_known)
     }
 
     /// Words that came by a command.
@@ -266,6 +287,7 @@ impl Followup {
     pub fn command(author: &str, body: String, at: Timestamp) -> Self {
         Self {
             message_id: None,
+            channel_id: None,
             author_name: author.to_owned(),
             body,
             artifacts: Vec::new(),

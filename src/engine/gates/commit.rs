@@ -6,7 +6,7 @@ use super::{card, guards, stance};
 use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::request::RequestStatus;
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say, train};
@@ -30,8 +30,12 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
 pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
-        // Whoever decides has the room before them.
-        request.params.unread_words.clear();
+        // Whoever decides has the room before them, and not what came by a command.
+        let params = &mut request.params;
+        let by_command = |key: &MessageId| {
+            params.followups.iter().any(|it| it.message_id.is_none() && it.key() == *key)
+        };
+        params.unread_words.retain(by_command);
     }
     train::join(turn, id);
 }

@@ -122,13 +122,15 @@ fn findings(
         Some(item) => Some(Scope::of(item)),
         None => request.work.planned.as_ref().map(Scope::of_plan),
     };
-    // What a person named is within what was asked for, whatever the planner of the request wrote down.
+    // What a person named is within what was asked for, unless the plan leaves it out by name.
     let is_asked_for = |path: &str| item.is_none() && text.names_file(path);
     for path in &paths {
         if is_machinery(table, path) {
             add(Guard::Machinery, path, String::new());
         }
-        if scope.as_ref().is_some_and(|scope| !scope.allows(path)) && !is_asked_for(path) {
+        let is_beyond =
+            |scope: &Scope| scope.excludes(path) || !scope.allows(path) && !is_asked_for(path);
+        if scope.as_ref().is_some_and(is_beyond) {
             add(Guard::Scope, path, String::new());
         }
         if is_lock_alone(path, &paths) {
@@ -226,8 +228,11 @@ impl Scope {
     }
 
     fn allows(&self, path: &str) -> bool {
-        self.allowed.as_ref().is_none_or(|globs| globs.is_match(path))
-            && !self.excluded.is_match(path)
+        self.allowed.as_ref().is_none_or(|globs| globs.is_match(path)) && !self.excludes(path)
+    }
+
+    fn excludes(&self, path: &str) -> bool {
+        self.excluded.is_match(path)
     }
 }
 

@@ -255,9 +255,9 @@ fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
     }
 }
 
-/// The next instant at which a gate closes by itself.
-pub(super) fn due(state: &State) -> Option<Timestamp> {
-    state.gates.values().filter_map(|gate| gate.expires_at).min()
+/// The instants at which gates close by themselves.
+pub(super) fn due(state: &State) -> impl Iterator<Item = Timestamp> {
+    state.gates.values().filter_map(|gate| gate.expires_at)
 }
 
 /// Closes the gates whose time is over: no decision means no, and the team is told.

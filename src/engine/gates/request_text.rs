@@ -21,12 +21,12 @@ const BETWEEN: &str = r"the|a|an|this|that|these|those|our|all|both|of|file|file
 const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno need to|\binstead of|\brather than)\b(?:[^,]*|.*\b(?:or|nor)\s+)$|\bfrom\s+$";
 /// After these a sentence tells a condition, a wish that it may not be, or asks.
 const CONDITION: &str = r"\b(?:if|when|whenever|unless|while|after|before|why|who|which|prevent\w*|stop\w*|refus\w*|revert\w*)\b";
-/// After these a file is named to be left alone.
-const SPARED_BEFORE: &str = r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewrit|refactor|break|bring|add|restor)\w*|\bexcept(?:\s+for)?|\bbut\s+not)\b[^,;]*$";
-/// And between these.
-const LEFT_BEFORE: &str = r"\b(?:leav(?:e|ing)|keep(?:ing)?)\s+[^,;]*$";
-const LEFT_AFTER: &str =
-    r"^[`'\x22*)]*\s+(?:alone|untouched|unchanged|as\s+(?:it|they)\s+(?:is|are)|as\s+is)\b";
+/// What is done to a file that nobody wants done.
+const DEED: &str = r"(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewrit|rewrot|refactor|break|bring|add|restor)\w*";
+/// A file in a list, with what stands between it and the next.
+const LISTED: &str = r"(?:[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?(?:\s*,\s*(?:and\s+|or\s+|nor\s+)?|\s+(?:and|or|nor)\s+))";
+/// Words after which a file is named to be left alone.
+const SPARED: &str = r"\bexcept(?:\s+for)?\b|\bbut\s+not\b|\bno\s+(?:changes?|edits?|modifications?)\s+(?:to|in|of|on)\b|\b(?:leav(?:e|ing)|keep(?:ing)?)\b[^,;]*\b(?:alone|untouched|unchanged|out)\b\s*:?";
 
 /// How a sentence goes on after the name of a file that is told to go.
 const AFTER: &str = r"^[`'\x22*)]*(?:$|[.,;:!)]|\s+(?:files?|and|or|with|into|to|by|as|from|in favou?r|completely|entirely|too|now|then|please)\b)";
@@ -39,8 +39,10 @@ struct Patterns {
     korean_not: Regex,
     not: Regex,
     spared_before: Regex,
+    spared_after: Regex,
     left_before: Regex,
     left_after: Regex,
+    korean_spared: Regex,
     condition: Regex,
     ends: Regex,
     kind_before: Regex,
@@ -78,9 +80,21 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
             r"^[^,]{0,24}(?:금지|필요|말고|지\s?(?:는|도|를)?\s?(?:말|마|않|못)|안\s?[돼되된됩]|못|하지|마세요|마라|말아)",
         )?,
         not: new(NOT)?,
-        spared_before: new(SPARED_BEFORE)?,
-        left_before: new(LEFT_BEFORE)?,
-        left_after: new(LEFT_AFTER)?,
+        spared_before: new(&format!(
+            r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?{DEED}\b|{SPARED})(?:[^,;]*|\s*{LISTED}+)$"
+        ))?,
+        spared_after: new(&format!(
+            r"^[`'\x22*)]*\s+(?:(?:must|should|shall|may|can|is|are|has|have|needs?)(?:\s+not|n't|\s+never)(?:\s+to)?(?:\s+be)?\s+{DEED}|(?:must|should|has to|have to|needs to|is to|can)\s+(?:stay|remain|be\s+(?:left|kept))\b|stays\b|remains\b)"
+        ))?,
+        left_before: new(r"\b(?:leav(?:e|ing)|keep(?:ing)?)\b(?:[^,;]*|\s*{LISTED}+)$"
+            .replace("{LISTED}", LISTED)
+            .as_str())?,
+        left_after: new(&format!(
+            r"^[`'\x22*)]*(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+)[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?)*\s+(?:alone|untouched|unchanged|as\s+(?:it|they)\s+(?:is|are)|as\s+is|out)\b"
+        ))?,
+        korean_spared: new(
+            r"^[`'\x22*)]*\s?(?:파일)?(?:은|는|을|를|이|가|도|만|과|와|랑|이랑)?\s?(?:\S+\s){0,3}?(?:(?:건드리|만지|손\s?대|수정하|바꾸|고치|변경하|지우|삭제하|옮기|되살리)지\s?(?:는\s?|도\s?)?(?:말|마|않)|그대로\s?(?:두|놔|유지|남)|제외|빼고|놔두)",
+        )?,
         condition: new(CONDITION)?,
         ends: new(AFTER)?,
         kind_before: new(r"\b(?:crate|package|library|gem|dependency|sdk)\s+[`'\x22]?$")?,
@@ -193,7 +207,8 @@ fn sentences(text: &str) -> Vec<String> {
 fn is_spared(before: &str, after: &str) -> bool {
     PATTERNS.as_ref().is_some_and(|patterns| {
         patterns.spared_before.is_match(before)
-            || patterns.korean_not.is_match(after)
+            || patterns.spared_after.is_match(after)
+            || patterns.korean_spared.is_match(after)
             || patterns.left_before.is_match(before) && patterns.left_after.is_match(after)
     })
 }
@@ -306,6 +321,11 @@ mod tests {
             "Do not touch a.rs, change src/db.rs",
             "Keep the names in src/db.rs as short as they are",
             "src/db.rs를 고쳐 주세요",
+            "src/db.rs 수정 필요",
+            "src/db.rs가 안 돼요 고쳐 주세요",
+            "src/db.rs를 읽지 못하는 버그를 고쳐 주세요",
+            "src/db.rs should not be slow",
+            "Leave a comment in src/db.rs",
         ] {
             assert!(said(words).names_file("src/db.rs"), "{words}");
         }
@@ -317,6 +337,14 @@ mod tests {
             "Change everything except src/db.rs",
             "Don't bring src/db.rs back",
             "src/db.rs는 건드리지 마세요",
+            "src/db.rs must not be touched",
+            "src/db.rs must not change",
+            "src/db.rs should stay as it is",
+            "Make it faster, no changes to src/db.rs",
+            "Do not touch src/api.rs, src/db.rs or src/x.rs",
+            "Leave src/db.rs and src/x.rs alone",
+            "Leave src/x.rs and src/db.rs alone",
+            "src/db.rs는 그대로 두고 api만 고쳐 주세요",
         ] {
             assert!(!said(words).names_file("src/db.rs"), "{words}");
         }

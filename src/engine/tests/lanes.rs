@@ -412,6 +412,21 @@ fn a_longer_way_that_is_named_at_the_end_is_gone_before_it_lands_and_drops_no_st
         assert_eq!(rest, [Architect, Qa], "{lane}");
         assert!(!rest.contains(&Planner));
         assert_eq!(world.request(&id).status, RequestStatus::Committed);
+        assert_eq!(world.request(&id).work.landing_since, None);
+    }
+
+    // One that brings nobody who has not judged it changes nothing at the end.
+    for lane in [Lane::Standard, Lane::Quick] {
+        let mut world = World::new(with_routes());
+        let id = ask(&mut world, Some(Lane::Standard));
+        while !world.state.effects.values().any(|it| matches!(it.kind, EffectKind::Merge { .. })) {
+            let todo = world.todo()[0].clone();
+            world.do_well(&todo);
+        }
+        let change = RouteChange::Lane(lane);
+        world.command(Command::Route { request_id: id.clone(), change });
+        assert_eq!(roles_of(&mut world, json!(null)), [], "{lane}");
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
     }
 }
 

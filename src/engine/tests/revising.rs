@@ -11,10 +11,11 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, ButtonAct};
 use crate::domain::policy::Policy;
-use crate::domain::request::{EventKind, RequestStatus};
+use crate::domain::request::{EventKind, Followup, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
+use crate::domain::time::Timestamp;
 use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Wake};
 
@@ -245,6 +246,70 @@ fn words_that_come_when_it_lands_are_not_taken_for_read() {
     world.submit(Event::EffectStarting { effect_id: merge, pre_state: serde_json::Value::Null });
     let words = world.words(room, 90, "leave config.py as it is");
     world.submit(Event::Message(words));
-    assert!(world.said.contains(&"edited_too_late".to_owned()));
+    assert!(world.said.contains(&"words_too_late".to_owned()));
     assert!(world.request(&id).params.followups.is_empty());
+}
+
+#[test]
+fn an_edit_of_further_words_when_it_lands_leaves_the_merge_alone() {
+    let mut world = World::new(policy());
+    let id = world.message("make it red");
+    world.deliver();
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let room = room.expect("a room");
+    let words = world.words(room, 90, "and name it rouge");
+    world.submit(Event::Message(words.clone()));
+    while !is_queued(&world) {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    let merge = world.state.effects.keys().next().cloned().expect("a merge");
+    let pre_state = serde_json::Value::Null;
+    world.submit(Event::EffectStarting { effect_id: merge.clone(), pre_state });
+    world.submit(edited(&words, "and name it bleu"));
+    assert!(world.said.contains(&"words_too_late".to_owned()));
+    assert!(world.state.effects.contains_key(&merge), "the branch moves, and nobody would know");
+    assert_eq!(world.request(&id).params.followups[0].body, "and name it rouge");
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn a_run_that_begins_anew_has_read_what_was_written() {
+    let mut world = World::new(policy());
+    let id = world.message("make it red");
+    world.deliver();
+    let todo = work_until(&mut world, |_, step| step == Some(steps::QA));
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let run = run_of(&world, &todo, "run-qa");
+    world.submit(Event::RunStarting(run.clone()));
+    let words = world.words(room.expect("a room"), 90, "leave config.py as it is");
+    world.submit(Event::Message(words));
+    assert_eq!(world.request(&id).params.unread_words, [MessageId(90)]);
+    world.submit(Event::RunTakenAway { run_id: run.run_id, generation: 1 });
+    assert!(world.request(&id).params.unread_words.is_empty());
+}
+
+#[test]
+fn what_only_thanks_asks_for_nothing() {
+    let asks = |text: &str| {
+        let words = Followup::command("Mina", text.to_owned(), Timestamp::from_millis(0));
+        words.asks_for_something()
+    };
+    for text in [
+        "thanks!",
+        "Thank you so much!",
+        "looks good to me",
+        "<:tada:123> great job, team",
+        "👍",
+        "<@42> 감사합니다",
+        "정말 고생하셨습니다",
+        "네, 좋아요",
+    ] {
+        assert!(!asks(text), "{text}");
+    }
+    for text in ["stop", "thanks, but leave config.py", "no thanks", "좋아요, 파란색으로", "to me"]
+    {
+        assert!(asks(text), "{text}");
+    }
 }
