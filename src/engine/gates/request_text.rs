@@ -23,8 +23,8 @@ const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno 
 const CONDITION: &str = r"\b(?:if|when|whenever|unless|while|after|before|why|who|which|prevent\w*|stop\w*|refus\w*|revert\w*)\b";
 /// What is done to a file that nobody wants done.
 const DEED: &str = r"(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewrit|rewrot|refactor|break|bring|add|restor)\w*";
-/// A file in a list, with what stands between it and the next.
-const LISTED: &str = r"(?:[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?(?:\s*,\s*(?:and\s+|or\s+|nor\s+)?|\s+(?:and|or|nor)\s+))";
+/// A file in a list.
+const PATH: &str = r"[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?";
 /// Words after which a file is named to be left alone.
 const SPARED: &str = r"\bexcept(?:\s+for)?\b|\bbut\s+not\b|\bno\s+(?:changes?|edits?|modifications?)\s+(?:to|in|of|on)\b|\b(?:leav(?:e|ing)|keep(?:ing)?)\b[^,;]*\b(?:alone|untouched|unchanged|out)\b\s*:?";
 
@@ -72,6 +72,17 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
         format!(r"\b(?:us(?:e|ing)|install(?:ing)?|import(?:ing)?|depend(?:s|ing)? on)\s+{list}");
     let adds =
         format!(r"\b(?:add(?:ing)?|with|upgrad(?:e|ing)|bump(?:ing)?|switch(?:ing)? to)\s+{list}");
+    let listed = format!(r"(?:{PATH}(?:\s*,\s*(?:and\s+|or\s+|nor\s+)?|\s+(?:and|or|nor)\s+))");
+    let spared = format!(
+        r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?{DEED}\b|{SPARED})(?:[^,;]*|\s*{listed}+)$"
+    );
+    let spared_after = format!(
+        r"^[`'\x22*)]*\s+(?:(?:must|should|shall|may|can|is|are|has|have|needs?)(?:\s+not|n't|\s+never)(?:\s+to)?(?:\s+be)?\s+{DEED}|(?:must|should|has to|have to|needs to|is to|can)\s+(?:stay|remain|be\s+(?:left|kept))\b|stays\b|remains\b)"
+    );
+    let left = format!(r"\b(?:leav(?:e|ing)|keep(?:ing)?)\b(?:[^,;]*|\s*{listed}+)$");
+    let left_after = format!(
+        r"^[`'\x22*)]*(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+){PATH})*\s+(?:alone|untouched|unchanged|as\s+(?:it|they)\s+(?:is|are)|as\s+is|out)\b"
+    );
     Some(Patterns {
         delete_before: new(&before)?,
         deleted_after: new(&after)?,
@@ -80,18 +91,10 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
             r"^[^,]{0,24}(?:금지|필요|말고|지\s?(?:는|도|를)?\s?(?:말|마|않|못)|안\s?[돼되된됩]|못|하지|마세요|마라|말아)",
         )?,
         not: new(NOT)?,
-        spared_before: new(&format!(
-            r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?{DEED}\b|{SPARED})(?:[^,;]*|\s*{LISTED}+)$"
-        ))?,
-        spared_after: new(&format!(
-            r"^[`'\x22*)]*\s+(?:(?:must|should|shall|may|can|is|are|has|have|needs?)(?:\s+not|n't|\s+never)(?:\s+to)?(?:\s+be)?\s+{DEED}|(?:must|should|has to|have to|needs to|is to|can)\s+(?:stay|remain|be\s+(?:left|kept))\b|stays\b|remains\b)"
-        ))?,
-        left_before: new(r"\b(?:leav(?:e|ing)|keep(?:ing)?)\b(?:[^,;]*|\s*{LISTED}+)$"
-            .replace("{LISTED}", LISTED)
-            .as_str())?,
-        left_after: new(&format!(
-            r"^[`'\x22*)]*(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+)[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?)*\s+(?:alone|untouched|unchanged|as\s+(?:it|they)\s+(?:is|are)|as\s+is|out)\b"
-        ))?,
+        spared_before: new(&spared)?,
+        spared_after: new(&spared_after)?,
+        left_before: new(&left)?,
+        left_after: new(&left_after)?,
         korean_spared: new(
             r"^[`'\x22*)]*\s?(?:파일)?(?:은|는|을|를|이|가|도|만|과|와|랑|이랑)?\s?(?:\S+\s){0,3}?(?:(?:건드리|만지|손\s?대|수정하|바꾸|고치|변경하|지우|삭제하|옮기|되살리)지\s?(?:는\s?|도\s?)?(?:말|마|않)|그대로\s?(?:두|놔|유지|남)|제외|빼고|놔두)",
         )?,
