@@ -2,5 +2,5 @@
 
 use crate::domain::role::Role;
 
-/// PreparationOwner session it is; `None` is the bot that listens for the team.
+/// Whose session it is; `None` is the bot that listens for the team.
 pub(crate) type Bot = Option<Role>;

@@ -57,7 +57,7 @@ pub enum Inbound {
         /// Which.
         message_id: MessageId,
     },
-    /// Everything that was missed has been told.
+    /// Every message that was missed has been told.
     Live,
     /// Everything in the channel up to here was told, whether it meant something or not.
     CaughtUp {

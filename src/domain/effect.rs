@@ -382,7 +382,7 @@ pub enum EffectOutcome {
     Failed {
         /// Why.
         message: String,
-        /// PreparationOwner change it is, where an effect is about several; that of the effect where not named.
+        /// Whose change it is, where an effect is about several; that of the effect where not named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<RequestId>,
     },

@@ -106,7 +106,7 @@ pub struct Envelope {
     pub created_at: Timestamp,
     /// Who sent it.
     pub sender_role: Role,
-    /// PreparationOwner inbox it is in.
+    /// Whose inbox it is in.
     pub target_role: Role,
     /// What it means.
     pub kind: EnvelopeKind,

@@ -75,7 +75,7 @@ pub enum Event {
         /// Its generation.
         generation: u32,
     },
-    /// The agent at work wants something remembered. PreparationOwner it is follows from the run.
+    /// The agent at work wants something remembered. Whose it is follows from the run.
     Noted {
         /// The run.
         run_id: RunId,

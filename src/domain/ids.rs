@@ -93,7 +93,7 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// One thing a person or a sprint asked for: `YYYYMMDD-<8 hex>` by Korean date.
+    /// One thing a person or a sprint asked for: `YYYYMMDD-<8 hex>` by the date in the workspace's zone.
     RequestId;
     /// One relay message: a uuid v7, so that names sort by arrival.
     EnvelopeId;
@@ -280,7 +280,7 @@ impl IdSupply {
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// A new request id; `date` is the Korean date as `YYYYMMDD`.
+    /// A new request id; `date` is the one in the workspace's zone, as `YYYYMMDD`.
     pub fn request(&mut self, date: &str) -> RequestId {
         RequestId(format!("{date}-{}", self.hex8()))
     }
@@ -292,12 +292,12 @@ impl IdSupply {
         OperationId(format!("{request}-{safe}-{}", &self.hex8()[..6]))
     }
 
-    /// A new backlog id; `date` is the Korean date as `YYYYMMDD`.
+    /// A new backlog id; `date` is the one in the workspace's zone, as `YYYYMMDD`.
     pub fn backlog(&mut self, date: &str) -> ItemId {
         ItemId(format!("backlog-{date}-{}", self.hex8()))
     }
 
-    /// A new todo id; `time` is the Korean time as `HHMMSS`.
+    /// A new todo id; `time` is the one in the workspace's zone, as `HHMMSS`.
     pub fn todo(&mut self, time: &str) -> TodoId {
         TodoId(format!("todo-{time}-{}", &self.hex8()[..6]))
     }

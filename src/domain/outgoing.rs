@@ -264,7 +264,7 @@ pub enum Act {
     Board {
         /// The words.
         content: Content,
-        /// PreparationOwner.
+        /// Whose.
         sprint_id: SprintId,
         /// The message that shows it; none where it is not posted yet.
         #[serde(default)]

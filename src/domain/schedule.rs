@@ -65,7 +65,7 @@ impl From<ReviewEnd> for String {
 /// The message that shows how a sprint goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SprintBoard {
-    /// PreparationOwner.
+    /// Whose.
     pub sprint_id: SprintId,
     /// Where it is and which; none until it is posted.
     #[serde(default)]

@@ -11,7 +11,7 @@ use crate::domain::time::Timestamp;
 /// A role's continuing conversation with its agent, kept per (role, request).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// PreparationOwner.
+    /// Whose.
     pub role: Role,
     /// For which request.
     pub request_id: RequestId,

@@ -158,7 +158,7 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
         let is_judged_by_more = state.route.left_out.difference(&left_out).any(judges);
         state.route.left_out = left_out;
         // What was sent back on the way so far is not let through by leaving out who would judge it next. At its end it
-        // goes back only to those who have not judged it.
+        // goes back where somebody on the longer way has not judged it.
         state.route.judge_again |= match lands {
             true => is_judged_by_more,
             false => request.work.candidate.is_some(),

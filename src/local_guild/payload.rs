@@ -20,7 +20,7 @@ pub(crate) const ATTACHMENT_LIMIT: u64 = 20 * 1024 * 1024;
 pub(crate) struct Render<'a> {
     pub(crate) state: &'a State,
     pub(crate) base: &'a str,
-    /// PreparationOwner view it is, for the `me` of reactions.
+    /// Whose view it is, for the `me` of reactions.
     pub(crate) viewer: Option<Id>,
 }
 

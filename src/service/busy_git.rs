@@ -85,7 +85,7 @@ fn of_ending_sprint(team: &Team, effect: &EffectKind) -> Option<RequestId> {
     })
 }
 
-/// PreparationOwner change it is that did not wait for a git command.
+/// Whose change it is that did not wait for a git command.
 pub(super) fn gave_up(
     team: &Team,
     effect: &EffectKind,

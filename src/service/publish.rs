@@ -326,7 +326,7 @@ impl Gh {
         let exit = supervise::run(&spec, &run).await.map_err(|error| fail(error.to_string()))?;
         let out = files::read(&run.join(supervise::STDOUT_SPOOL)).unwrap_or_default();
         let complaint = supervise::stderr_tail(&run, 2_000);
-        // What stays behind is swept at the next start; it is no reason to fail.
+        // What stays behind goes a day later; it is no reason to fail.
         if let Err(error) = files::remove_dir_all(&dir) {
             tracing::debug!(%error, "a folder of gh stays behind");
         }

@@ -2,12 +2,14 @@
 //! for at the start, and then at most once a day, when a request has ended.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::team::{Team, now};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
+use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
 use crate::store::{PackReport, Retention, StoreError};
 
@@ -20,6 +22,8 @@ enum RetentionError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// Looks for what is old until the team closes.
@@ -48,6 +52,30 @@ pub(super) async fn keep(team: Arc<Team>) {
     }
 }
 
+/// Folders of calls of programs that a stop has cut off begin so.
+const CUT_OFF: [&str; 2] = ["gh-", "discover-"];
+
+/// Removes what nobody has written to since an instant.
+fn remove_older(
+    folder: &Path,
+    before: Timestamp,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<(), FileError> {
+    for path in files::list(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let modified = files::metadata(&path)?.modified().ok();
+        let is_old = modified.is_some_and(|at| Timestamp::new(at.into()) < before);
+        if !is_old || !is_meant(&name) {
+            continue;
+        }
+        match path.is_dir() {
+            true => files::remove_dir_all(&path)?,
+            false => files::remove_file(&path)?,
+        }
+    }
+    Ok(())
+}
+
 fn make_room(
     team: &Team,
     now: Timestamp,
@@ -66,6 +94,10 @@ fn make_room(
     let unmerged = team.project.requests_with_commits()?;
     open.extend(unmerged.iter().cloned());
     let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open)?;
+    let operations = team.workspace.state_dir().join("operations");
+    remove_older(&operations, ago(1), |name| CUT_OFF.iter().any(|it| name.starts_with(it)))?;
+    let logs = team.root().join("logs/operations");
+    remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
     let rules = Retention {
         ended_before: ago(rules.files_days.get()),
         packs_before: ago(rules.packs_days.get()),
@@ -73,4 +105,28 @@ fn make_room(
         unmerged,
     };
     Ok((team.store.pack_history(now, &rules, goes_on)?, branches + forgotten))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_meant_and_old_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
+        for name in ["a.log", "b.log", "c.json"] {
+            let path = folder.path().join(name);
+            files::write(&path, "x").unwrap();
+            if name != "b.log" {
+                files::set_modified(&path, old).unwrap();
+            }
+        }
+        let before = Timestamp::from_millis(2_000_000);
+        remove_older(folder.path(), before, |name| name.ends_with(".log")).unwrap();
+        let left: Vec<_> = files::list(folder.path()).unwrap();
+        let left: Vec<_> = left.iter().filter_map(|path| path.file_name()).collect();
+        assert_eq!(left, ["b.log", "c.json"]);
+        remove_older(&folder.path().join("none"), before, |_| true).unwrap();
+    }
 }

@@ -1,4 +1,4 @@
-//! The tools that an agent has at the team while it works, served over the socket of its run. PreparationOwner they
+//! The tools that an agent has at the team while it works, served over the socket of its run. Whose they
 //! are, on which request and in which step follows from that socket; nothing that an agent says can
 //! change it. They show what is the role's own, and change three things: the result of this run, the
 //! role's journal, and, for the planner, the backlog.

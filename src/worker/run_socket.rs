@@ -139,7 +139,7 @@ fn listen(worker: &Arc<Worker>, job: &JobSpec, run_dir: &Path) -> Result<RunSock
     Ok(socket)
 }
 
-/// PreparationOwner socket it is.
+/// Whose socket it is.
 struct Own {
     run_id: RunId,
     run_dir: PathBuf,

@@ -46,7 +46,7 @@ pub enum ConfigError {
     TokenMissing {
         /// The variable.
         name: String,
-        /// PreparationOwner token it is.
+        /// Whose token it is.
         whose: String,
     },
     /// A built-in or overriding file of a role or prompt is wrong.

@@ -112,7 +112,7 @@ async fn suggestions_come_while_a_command_is_typed() {
     let app = &running.info.bots["teams"].id;
     let command = json!([{"name": "status", "description": "How it is", "options": [
         {"type": 3, "name": "request", "description": "Which", "autocomplete": true},
-        {"type": 6, "name": "whose", "description": "PreparationOwner"},
+        {"type": 6, "name": "whose", "description": "Whose"},
     ]}]);
     bot.ok("PUT", &format!("/applications/{app}/commands"), command).await;
     let mut feed = Feed::open(&owner).await;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::domain::language::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
-pub(super) const WORDS: [&str; 26] = [
+pub(super) const WORDS: [&str; 25] = [
     "intent",
     "plan_rule",
     "reviewer",
@@ -27,7 +27,6 @@ pub(super) const WORDS: [&str; 26] = [
     "trigger",
     "closeout",
     "wrap",
-    "skip",
     "prepass",
     "work",
     "right",

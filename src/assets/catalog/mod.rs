@@ -36,7 +36,7 @@ pub enum CatalogError {
     /// The built-in texts are broken.
     #[error("the {} texts do not load: {message}", language.as_str())]
     Broken {
-        /// PreparationOwner.
+        /// Whose.
         language: Language,
         /// Why.
         message: String,

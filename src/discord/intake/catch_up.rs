@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Reader;
@@ -17,6 +17,8 @@ use crate::platform::tasks;
 
 /// Messages of a whole page.
 const PAGE: usize = 100;
+/// Rounds of such reads for what became of a message.
+const ROUNDS: u32 = 10;
 /// Reads of a channel in a row before others come first, and the pause after the first one, which doubles.
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -43,7 +45,7 @@ pub struct TakenMessage {
 /// What became of a message while nobody listened.
 #[derive(Debug)]
 pub(super) enum Missed {
-    /// A message was edited: as it is now.
+    /// A message was edited: what it is known by.
     Edited(Value),
     /// A message was deleted.
     Deleted(ChannelId, MessageId),
@@ -89,9 +91,17 @@ impl Reader {
                 }
                 // Nobody waits for what became of what was taken in.
                 drop(out);
-                for (message, taken) in ask.taken {
-                    if reader.taken(message, taken, &late).await.is_err() {
-                        return;
+                let mut left: VecDeque<_> = ask.taken.into_iter().map(|it| (it, 1)).collect();
+                while let Some(((message, taken), round)) = left.pop_front() {
+                    match reader.taken(message, taken, &late).await {
+                        Ok(()) => {}
+                        Err(Stop::Later(_)) if round < ROUNDS => {
+                            left.push_back(((message, taken), round + 1));
+                        }
+                        Err(Stop::Later(_)) => {
+                            tracing::warn!(%message, "what became of a message is not known");
+                        }
+                        Err(Stop::Gone) => return,
                     }
                 }
             };
@@ -109,7 +119,7 @@ impl Reader {
         message: MessageId,
         taken: TakenMessage,
         out: &mpsc::Sender<Missed>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), Stop> {
         let channel = taken.channel;
         let rest = self.rest_in(channel);
         let read = || async {
@@ -118,22 +128,26 @@ impl Reader {
                 data => data.map(Some),
             }
         };
-        let missed = match patiently(channel, read).await {
-            Ok(Some(Some(mut data)))
-                if data.get("edited_timestamp").is_some_and(|at| !at.is_null()) =>
-            {
-                let Ok(Some(seen)) = patiently(channel, || rest.channel(channel)).await else {
+        let later = |NotNow| Stop::Later(message);
+        let missed = match patiently(channel, read).await.map_err(later)? {
+            Some(Some(data)) => {
+                let Some(at) = data.get("edited_timestamp").filter(|at| !at.is_null()) else {
                     return Ok(());
                 };
-                if let (Some(fields), Some(guild)) = (data.as_object_mut(), seen.guild_id) {
-                    fields.insert("guild_id".to_owned(), guild.to_string().into());
+                let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
+                let Some(seen) = seen else { return Ok(()) };
+                // It is read once more in its turn, after which no older wording can come.
+                let mut edit =
+                    json!({ "id": message, "channel_id": channel, "edited_timestamp": at });
+                if let Some(guild) = seen.guild_id {
+                    edit["guild_id"] = json!(guild);
                 }
-                Missed::Edited(data)
+                Missed::Edited(edit)
             }
-            Ok(Some(None)) if taken.is_sure => Missed::Deleted(channel, message),
-            Ok(_) | Err(NotNow) => return Ok(()),
+            Some(None) if taken.is_sure => Missed::Deleted(channel, message),
+            Some(None) | None => return Ok(()),
         };
-        out.send(missed).await.map_err(|_| Gone)
+        out.send(missed).await.map_err(|_| Stop::Gone)
     }
 }
 
@@ -187,7 +201,7 @@ where
                 pause *= 2;
             }
             Err(error) => {
-                tracing::warn!(%error, %channel, "channel left out of catching up");
+                tracing::warn!(%error, %channel, "not to be read, and left out of catching up");
                 return Ok(None);
             }
         }

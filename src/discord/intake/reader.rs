@@ -277,7 +277,8 @@ impl Reader {
         let channel = data.get("channel_id").and_then(Value::as_str)?;
         let channel: ChannelId = channel.parse().ok()?;
         let message = MessageId(message_id(data));
-        match self.rest(from).message(channel, message).await {
+        let rest = if from.is_some() { self.rest(from) } else { self.rest_in(channel) };
+        match rest.message(channel, message).await {
             Ok(mut full) => {
                 if let (Some(full), Some(guild)) = (full.as_object_mut(), data.get("guild_id")) {
                     full.insert("guild_id".to_owned(), guild.clone());

@@ -93,7 +93,7 @@ pub struct RuntimeConfig {
     /// Model and reasoning of a role.
     #[serde(default)]
     pub role_defaults: BTreeMap<Role, RoleDefaults>,
-    /// The research browser of the older runtime; kept so that its files open.
+    /// What research may do: `web` opens the network to it. The rest is of the older runtime, kept so that its files open.
     #[serde(default)]
     pub research_defaults: ResearchDefaults,
     /// Commands that people may ask for by name.

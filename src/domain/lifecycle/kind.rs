@@ -49,7 +49,7 @@ pub enum SprintStep {
 }
 
 impl StepKind {
-    /// PreparationOwner steps these are.
+    /// Whose steps these are.
     #[must_use]
     pub const fn subject(self) -> Subject {
         match self {

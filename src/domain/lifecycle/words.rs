@@ -85,7 +85,7 @@ words! {
 }
 
 impl Condition {
-    /// PreparationOwner steps it decides about.
+    /// Whose steps it decides about.
     #[must_use]
     pub const fn subject(self) -> Subject {
         match self {

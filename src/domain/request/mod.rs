@@ -189,7 +189,7 @@ pub struct ActionAtGate {
 pub struct BudgetAtGate {
     /// Which budget.
     pub scope: Scope,
-    /// PreparationOwner run.
+    /// Whose run.
     pub role: Role,
     /// The values of the card: how much it is, what was used, how much more is asked for.
     pub card: Value,
@@ -225,7 +225,7 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
-/// What people write when they ask for nothing,
+/// Words of people who ask for nothing.
 const THANKS: [&str; 32] = [
     "ok",
     "okay",
@@ -260,7 +260,7 @@ const THANKS: [&str; 32] = [
     "고생하셨습니다",
     "고생하셨어요",
 ];
-/// and the words around that.
+/// Words that say nothing more beside those.
 const AROUND_THANKS: [&str; 19] = [
     "you", "so", "very", "much", "a", "lot", "looks", "to", "me", "all", "team", "job", "work",
     "well", "done", "everyone", "정말", "너무", "다들",
@@ -271,8 +271,17 @@ impl Followup {
     #[must_use]
     pub fn asks_for_something(&self) -> bool {
         let words = self.body.to_lowercase();
-        // Mentions and emoji of a server.
-        let said = words.split('<').map(|part| part.rsplit('>').next().unwrap_or_default());
+        // Mentions, and emoji of a server, are no words.
+        let mut parts = words.split('<');
+        let first = parts.next().unwrap_or_default();
+        let said = std::iter::once(first).chain(parts.map(|part| match part.split_once('>') {
+            Some((token, behind))
+                if token.starts_with(['@', '#', ':']) || token.starts_with("a:") =>
+            {
+                behind
+            }
+            Some(_) | None => part,
+        }));
         let said: Vec<&str> = said
             .flat_map(|part| part.split(|letter: char| !letter.is_alphanumeric()))
             .filter(|word| !word.is_empty())

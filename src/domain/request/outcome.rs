@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 /// A person's decision that nobody does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkipDecision {
-    /// PreparationOwner.
+    /// Whose.
     pub by: String,
     /// Why.
     pub reason: String,

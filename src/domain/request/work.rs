@@ -22,7 +22,7 @@ use crate::domain::work_span::WorkSpan;
 /// A change in the train to the branch, as it is composed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Car {
-    /// PreparationOwner change it is.
+    /// Whose change it is.
     pub request_id: RequestId,
     /// The commit.
     pub commit: String,

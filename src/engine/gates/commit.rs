@@ -1,5 +1,7 @@
 //! A commit is ready for the branch.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::{card, guards, stance};
@@ -7,7 +9,7 @@ use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{MessageId, RequestId};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say, train};
 
@@ -30,12 +32,17 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
 pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
-        // Whoever decides has the room before them, and not what came by a command.
-        let params = &mut request.params;
-        let by_command = |key: &MessageId| {
-            params.followups.iter().any(|it| it.message_id.is_none() && it.key() == *key)
+        // Whoever decides has the room before them, and not what was said elsewhere.
+        let thread = request.conversation.room.as_ref().and_then(|room| room.thread_id);
+        let room = thread.or(request.conversation.reply_route.channel_id);
+        let is_elsewhere = |words: &Followup| match words.channel_id {
+            Some(channel) => Some(channel) != room,
+            None => words.message_id.is_none(),
         };
-        params.unread_words.retain(by_command);
+        let params = &mut request.params;
+        let elsewhere = params.followups.iter().filter(|it| is_elsewhere(it)).map(Followup::key);
+        let elsewhere: BTreeSet<MessageId> = elsewhere.collect();
+        params.unread_words.retain(|key| elsewhere.contains(key));
     }
     train::join(turn, id);
 }

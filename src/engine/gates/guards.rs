@@ -129,7 +129,7 @@ fn findings(
             add(Guard::Machinery, path, String::new());
         }
         let is_beyond =
-            |scope: &Scope| scope.excludes(path) || !scope.allows(path) && !is_asked_for(path);
+            |scope: &Scope| scope.excludes(path) || !scope.declares(path) && !is_asked_for(path);
         if scope.as_ref().is_some_and(is_beyond) {
             add(Guard::Scope, path, String::new());
         }
@@ -228,7 +228,11 @@ impl Scope {
     }
 
     fn allows(&self, path: &str) -> bool {
-        self.allowed.as_ref().is_none_or(|globs| globs.is_match(path)) && !self.excludes(path)
+        self.declares(path) && !self.excludes(path)
+    }
+
+    fn declares(&self, path: &str) -> bool {
+        self.allowed.as_ref().is_none_or(|globs| globs.is_match(path))
     }
 
     fn excludes(&self, path: &str) -> bool {

@@ -277,7 +277,11 @@ pub(super) fn expire(turn: &mut Turn<'_>) {
         if mine {
             let payload = json!({ "gate_id": gate_id.as_str() });
             turn.record(&id, EventKind::GateDecided, "runtime", "expired", payload);
-            declined(turn, &id, kind, "expired");
+            // Nobody has decided, and somebody has something to say.
+            let is_about_work = !matches!(kind, GateKind::Action | GateKind::Budget);
+            if !is_about_work || !progress::goes_back_for_words(turn, &id) {
+                declined(turn, &id, kind, "expired");
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ const DEED: &str = r"(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewri
 /// A file in a list.
 const PATH: &str = r"[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?";
 /// Words after which a file is named to be left alone.
-const SPARED: &str = r"\bexcept(?:\s+for)?\b|\bbut\s+not\b|\bno\s+(?:changes?|edits?|modifications?)\s+(?:to|in|of|on)\b|\b(?:leav(?:e|ing)|keep(?:ing)?)\b[^,;]*\b(?:alone|untouched|unchanged|out)\b\s*:?";
+const SPARED: &str = r"\bexcept(?:\s+for)?\b|\bbut\s+not\b|\bno\s+(?:changes?|edits?|modifications?)\s+(?:to|in|of|on)\b";
 
 /// How a sentence goes on after the name of a file that is told to go.
 const AFTER: &str = r"^[`'\x22*)]*(?:$|[.,;:!)]|\s+(?:files?|and|or|with|into|to|by|as|from|in favou?r|completely|entirely|too|now|then|please)\b)";
@@ -74,10 +74,10 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
         format!(r"\b(?:add(?:ing)?|with|upgrad(?:e|ing)|bump(?:ing)?|switch(?:ing)? to)\s+{list}");
     let listed = format!(r"(?:{PATH}(?:\s*,\s*(?:and\s+|or\s+|nor\s+)?|\s+(?:and|or|nor)\s+))");
     let spared = format!(
-        r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?{DEED}\b|{SPARED})(?:[^,;]*|\s*{listed}+)$"
+        r"(?:(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid)\s+(?:to\s+|ever\s+|even\s+)?{DEED}\b|{SPARED})(?:[^,;]*|\s*{listed}+)$|\b(?:leav(?:e|ing)|keep(?:ing)?)\b[^,;]*\b(?:alone|untouched|unchanged|out)\s*:\s*{listed}*$"
     );
     let spared_after = format!(
-        r"^[`'\x22*)]*\s+(?:(?:must|should|shall|may|can|is|are|has|have|needs?)(?:\s+not|n't|\s+never)(?:\s+to)?(?:\s+be)?\s+{DEED}|(?:must|should|has to|have to|needs to|is to|can)\s+(?:stay|remain|be\s+(?:left|kept))\b|stays\b|remains\b)"
+        r"^[`'\x22*)]*\s+(?:(?:must|should|shall|may|can|is|are|has|have|needs?)(?:\s+not|n't|\s+never)(?:\s+to)?(?:\s+be\s+{DEED}|\s+(?:chang|mov)\w*\s*(?:$|[.,;!]))|(?:(?:must|should|has to|have to|needs to|is to|can)\s+(?:stay|remain|be\s+(?:left|kept))|stays|remains)\s+(?:alone|untouched|unchanged|as\s+(?:it|they)\s+(?:is|are)|as\s+is|out)\b)"
     );
     let left = format!(r"\b(?:leav(?:e|ing)|keep(?:ing)?)\b(?:[^,;]*|\s*{listed}+)$");
     let left_after = format!(
@@ -96,7 +96,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
         left_before: new(&left)?,
         left_after: new(&left_after)?,
         korean_spared: new(
-            r"^[`'\x22*)]*\s?(?:파일)?(?:은|는|을|를|이|가|도|만|과|와|랑|이랑)?\s?(?:\S+\s){0,3}?(?:(?:건드리|만지|손\s?대|수정하|바꾸|고치|변경하|지우|삭제하|옮기|되살리)지\s?(?:는\s?|도\s?)?(?:말|마|않)|그대로\s?(?:두|놔|유지|남)|제외|빼고|놔두)",
+            r"^[`'\x22*)]*\s?(?:파일)?(?:은|는|을|를|이|가|도|만|과|와|랑|이랑)?\s?(?:(?:절대로?|그냥|전혀|제발|더|다시|\S*[./]\S*)\s)*(?:(?:건드리|건들|만지|손\s?대|\S{0,6}하|바꾸|고치|지우|옮기|되살리|되돌리|만들|쓰)지\s?(?:는\s?|도\s?)?(?:말|마|않)|\S{0,4}(?:은|는)?\s?(?:금지|하지\s?(?:말|마))|\S{0,4}(?:하|바꾸|고치|건드리|지우|만지)면\s?안\s?[돼되된됩]|(?:건드릴|\S{0,4}할)\s?필요\s?(?:는|가)?\s?없|그대로\s?(?:두|둬|둘|놔|놓|유지|남)|제외|빼고|놔(?:두|둬|둘))",
         )?,
         condition: new(CONDITION)?,
         ends: new(AFTER)?,
@@ -329,6 +329,13 @@ mod tests {
             "src/db.rs를 읽지 못하는 버그를 고쳐 주세요",
             "src/db.rs should not be slow",
             "Leave a comment in src/db.rs",
+            "Leave src/api.rs alone and change src/db.rs",
+            "Keep the API unchanged and rewrite src/db.rs",
+            "Leave out the logging in src/db.rs",
+            "src/db.rs remains slow, make it faster",
+            "src/db.rs should stay fast: cache the query",
+            "src/db.rs should not change the timezone",
+            "src/db.rs만 수정하고 나머지는 건드리지 마세요",
         ] {
             assert!(said(words).names_file("src/db.rs"), "{words}");
         }
@@ -348,6 +355,14 @@ mod tests {
             "Leave src/db.rs and src/x.rs alone",
             "Leave src/x.rs and src/db.rs alone",
             "src/db.rs는 그대로 두고 api만 고쳐 주세요",
+            "src/db.rs는 그대로 둬 주세요",
+            "src/db.rs는 수정 금지",
+            "src/db.rs를 수정하면 안 돼요",
+            "src/db.rs는 절대 건드리면 안 됩니다",
+            "src/db.rs 수정은 하지 마세요",
+            "src/db.rs는 리팩터링하지 마세요",
+            "src/db.rs는 건드릴 필요 없어요",
+            "Leave these alone: src/api.rs, src/db.rs",
         ] {
             assert!(!said(words).names_file("src/db.rs"), "{words}");
         }

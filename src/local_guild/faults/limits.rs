@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::local_guild::ids::Id;
 
-/// PreparationOwner limit a 429 speaks of.
+/// Whose limit a 429 speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {

@@ -145,7 +145,7 @@ async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: By
     stream(&step, text)
 }
 
-/// PreparationOwner words a step is in.
+/// Whose words a step is in.
 #[derive(Clone, Copy)]
 enum Api {
     Responses,
