@@ -629,6 +629,14 @@ impl Turn<'_> {
         settled
     }
 
+    /// Whether an item has left the backlog, as it is now.
+    pub(super) fn is_settled(&self, id: &ItemId) -> bool {
+        match self.planning.items.get(id) {
+            Some(item) => !item.status.is_active(),
+            None => self.before().settled_items.contains_key(id),
+        }
+    }
+
     /// A plan as it is now.
     pub(super) fn stored_plan(&self, id: &PlanId) -> Option<&StoredPlan> {
         self.planning.plans.get(id).or_else(|| self.before().plans.get(id)).map(Arc::as_ref)

@@ -117,10 +117,9 @@ fn keep_delivered(turn: &Turn<'_>, old: &Item, source: ItemSource, mut item: Ite
     if source == ItemSource::User {
         return item;
     }
-    let settled = turn.settled_items();
     let is_delivered = |id: &ItemId| match turn.item(id) {
         Some(on) => on.status == ItemStatus::Done,
-        None => settled.contains_key(id),
+        None => turn.is_settled(id),
     };
     let gone = old.depends_on.iter().filter(|id| is_delivered(id));
     let gone: Vec<ItemId> = gone.filter(|id| !item.depends_on.contains(id)).cloned().collect();
@@ -291,7 +290,7 @@ pub(super) fn item_of(turn: &Turn<'_>, todo: &Todo, sprint: &SprintId) -> Option
     let id = todo.backlog_id.as_ref()?;
     match turn.item(id) {
         Some(item) => Some(item.clone()),
-        None if turn.settled_items().contains_key(id) => None,
+        None if turn.is_settled(id) => None,
         None => {
             let among = turn.sprint(sprint).map_or(&[][..], |sprint| &sprint.work.todos);
             let kind = backlog::classify(&todo.title);
