@@ -151,8 +151,8 @@ fn make(
         let question = printer.words("setup.checks.ask", &object(json!(found)));
         Ok(Some(terminal::line(&format!("{question} "))? == "yes"))
     };
-    let talk = SetupDialog { tell: &mut tell, ask: &mut ask, accept: &mut accept };
-    converse(setup::setup(&options, talk))
+    let dialog = SetupDialog { tell: &mut tell, ask: &mut ask, accept: &mut accept };
+    converse(setup::setup(&options, dialog))
 }
 
 fn take_back(printer: &Printer, root: &Path, args: &Args) -> Result<(), SetupError> {
@@ -175,8 +175,8 @@ fn take_back(printer: &Printer, root: &Path, args: &Args) -> Result<(), SetupErr
     let mut tell = |told: SetupStep| tell(printer, &told);
     let mut ask = |_| Ok(None);
     let mut accept = |_: &CheckProposal| Ok(None);
-    let talk = SetupDialog { tell: &mut tell, ask: &mut ask, accept: &mut accept };
-    converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), talk))
+    let dialog = SetupDialog { tell: &mut tell, ask: &mut ask, accept: &mut accept };
+    converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), dialog))
 }
 
 fn converse(work: impl Future<Output = Result<(), SetupError>>) -> Result<(), SetupError> {

@@ -177,7 +177,7 @@ pub struct PlanLimit {
 }
 
 impl Spending {
-    /// The record on a day: another day begins with full purses.
+    /// The record on a day: another day begins with nothing used.
     #[must_use]
     pub fn on(&self, date: &str) -> Self {
         if self.date == date {
@@ -199,13 +199,13 @@ impl Spending {
     pub fn of_sprint(&self, id: &SprintId) -> BudgetUse {
         let older = || self.older_sprint.as_ref().filter(|(sprint, _)| sprint == id);
         let mine = self.sprints.get(id).copied();
-        mine.or_else(|| older().map(|(_, purse)| *purse)).unwrap_or_default()
+        mine.or_else(|| older().map(|(_, budget_use)| *budget_use)).unwrap_or_default()
     }
 
     /// The same for changing.
     pub fn sprint_mut(&mut self, id: &SprintId) -> &mut BudgetUse {
-        if let Some((older, purse)) = self.older_sprint.take() {
-            self.sprints.entry(older).or_insert(purse);
+        if let Some((older, budget_use)) = self.older_sprint.take() {
+            self.sprints.entry(older).or_insert(budget_use);
         }
         self.sprints.entry(id.clone()).or_default()
     }
@@ -295,26 +295,26 @@ mod tests {
     }
 
     #[test]
-    fn a_new_day_begins_with_full_purses() {
-        let purse = BudgetUse { used: usage(1, 0, 0, 0.0), raised: 1, warned: true };
+    fn a_new_day_begins_with_full_budgets() {
+        let budget_use = BudgetUse { used: usage(1, 0, 0, 0.0), raised: 1, warned: true };
         let id: SprintId = "2026-Sprint-01-20260101T000000Z".parse().expect("an id");
         let old = Spending {
             date: "2026-01-01".to_owned(),
-            today: purse,
-            roles: [(Role::Qa, purse)].into(),
-            older_sprint: Some((id.clone(), purse)),
+            today: budget_use,
+            roles: [(Role::Qa, budget_use)].into(),
+            older_sprint: Some((id.clone(), budget_use)),
             ..Spending::default()
         };
         assert_eq!(old.on("2026-01-01"), old);
         let new = old.on("2026-01-02");
         assert_eq!((new.today, new.roles.len()), (BudgetUse::default(), 0));
-        assert_eq!(new.of_sprint(&id), purse);
+        assert_eq!(new.of_sprint(&id), budget_use);
         // Another sprint takes nothing from it.
         let other: SprintId = "2026-Sprint-02-20260102T000000Z".parse().expect("an id");
         let mut both = new;
         both.sprint_mut(&other).raised = 7;
-        assert_eq!((both.of_sprint(&id), both.of_sprint(&other).raised), (purse, 7));
+        assert_eq!((both.of_sprint(&id), both.of_sprint(&other).raised), (budget_use, 7));
         let budget = Allowance { usd: Some(2.0), tokens: None };
-        assert_eq!(purse.limit(budget).usd, Some(4.0));
+        assert_eq!(budget_use.limit(budget).usd, Some(4.0));
     }
 }

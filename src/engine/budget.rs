@@ -27,13 +27,13 @@ const NEARLY: f64 = 0.8;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Account {
     pub(super) scope: Scope,
-    purse: BudgetUse,
+    budget_use: BudgetUse,
     budget: Allowance,
 }
 
 impl Account {
     fn share(&self) -> f64 {
-        self.purse.limit(self.budget).share(self.purse.used)
+        self.budget_use.limit(self.budget).share(self.budget_use.used)
     }
 
     fn is_spent(&self) -> bool {
@@ -42,12 +42,12 @@ impl Account {
 
     /// The values of a card or a message.
     pub(super) fn values(&self, role: Role) -> Value {
-        let limit = self.purse.limit(self.budget);
+        let limit = self.budget_use.limit(self.budget);
         json!({
             "scope": self.scope.as_str(),
             "role": role,
-            "used": amount(Some(self.purse.used.cost_usd).filter(|_| limit.usd.is_some()),
-                limit.tokens.map(|_| self.purse.used.tokens())),
+            "used": amount(Some(self.budget_use.used.cost_usd).filter(|_| limit.usd.is_some()),
+                limit.tokens.map(|_| self.budget_use.used.tokens())),
             "limit": amount(limit.usd, limit.tokens),
             "more": amount(self.budget.usd, self.budget.tokens),
         })
@@ -55,7 +55,7 @@ impl Account {
 
     /// The digest of what a person decides on: this budget, as often as it was granted so far.
     pub(super) fn digest(&self, of: &str) -> String {
-        let text = format!("{}\0{of}\0{}", self.scope.as_str(), self.purse.raised);
+        let text = format!("{}\0{of}\0{}", self.scope.as_str(), self.budget_use.raised);
         Sha256::digest(text).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
     }
 }
@@ -92,16 +92,16 @@ pub(super) fn account(
 ) -> Option<Account> {
     let budgets = &turn.policy.budgets;
     let spending = turn.spending();
-    let (purse, budget) = match scope {
-        Scope::Request => (request.purse(), budgets.request),
+    let (budget_use, budget) = match scope {
+        Scope::Request => (request.budget_use(), budgets.request),
         Scope::Sprint => (spending.of_sprint(&sprint_of(turn, request)?), budgets.sprint),
         Scope::Role => {
-            let purse = spending.roles.get(&role).copied().unwrap_or_default();
-            (purse, budgets.roles.get(&role).copied()?)
+            let budget_use = spending.roles.get(&role).copied().unwrap_or_default();
+            (budget_use, budgets.roles.get(&role).copied()?)
         }
         Scope::Day => (spending.today, budgets.day),
     };
-    (!budget.is_unlimited()).then_some(Account { scope, purse, budget })
+    (!budget.is_unlimited()).then_some(Account { scope, budget_use, budget })
 }
 
 fn accounts(turn: &Turn<'_>, id: &RequestId, role: Role) -> Vec<Account> {
@@ -117,7 +117,7 @@ pub(super) fn spent(turn: &Turn<'_>, id: &RequestId, role: Role) -> Option<Accou
 /// What a run of the role on the request may spend: the narrowest of what is left.
 pub(super) fn allowance(turn: &Turn<'_>, id: &RequestId, role: Role) -> Allowance {
     let all = accounts(turn, id, role).into_iter();
-    let left = all.map(|it| it.purse.limit(it.budget).left(it.purse.used));
+    let left = all.map(|it| it.budget_use.limit(it.budget).left(it.budget_use.used));
     left.fold(turn.policy.budgets.run, Allowance::and)
 }
 
@@ -126,11 +126,11 @@ pub(super) fn charge(turn: &mut Turn<'_>, id: &RequestId, role: Role, usage: Usa
     let sprint = turn.request(id).and_then(|request| sprint_of(turn, request));
     let spending = turn.edit_spending();
     spending.today.used = spending.today.used.plus(usage);
-    let purse = spending.roles.entry(role).or_default();
-    purse.used = purse.used.plus(usage);
+    let budget_use = spending.roles.entry(role).or_default();
+    budget_use.used = budget_use.used.plus(usage);
     if let Some(sprint) = sprint {
-        let purse = spending.sprint_mut(&sprint);
-        purse.used = purse.used.plus(usage);
+        let budget_use = spending.sprint_mut(&sprint);
+        budget_use.used = budget_use.used.plus(usage);
         // A request may outlive its sprint, and one that nobody goes on with spends no more.
         let open = turn.requests().filter(|it| !it.status.is_terminal());
         let mut goes_on: BTreeSet<SprintId> = open.filter_map(|it| it.sprint_id.clone()).collect();
@@ -142,10 +142,10 @@ pub(super) fn charge(turn: &mut Turn<'_>, id: &RequestId, role: Role, usage: Usa
     }
     let near: Vec<Account> = accounts(turn, id, role)
         .into_iter()
-        .filter(|it| it.share() >= NEARLY && !it.is_spent() && !it.purse.warned)
+        .filter(|it| it.share() >= NEARLY && !it.is_spent() && !it.budget_use.warned)
         .collect();
     for account in near {
-        change(turn, id, role, account.scope, |purse| purse.warned = true);
+        change(turn, id, role, account.scope, |budget_use| budget_use.warned = true);
         let mut values = account.values(role);
         #[expect(clippy::cast_possible_truncation, reason = "a share below one")]
         let percent = (account.share() * 100.0) as i64;
@@ -185,10 +185,10 @@ fn change(
     match scope {
         Scope::Request => {
             if let Some(request) = turn.edit(id) {
-                let mut purse = request.purse();
-                how(&mut purse);
-                request.work.spent.budget_raised = purse.raised;
-                request.work.spent.budget_warned = purse.warned;
+                let mut budget_use = request.budget_use();
+                how(&mut budget_use);
+                request.work.spent.budget_raised = budget_use.raised;
+                request.work.spent.budget_warned = budget_use.warned;
             }
         }
         Scope::Sprint => {

@@ -337,9 +337,7 @@ fn is_judged_first(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
     if let Some(request) = turn.edit(id) {
         // Its place in the queue is for what is judged.
-        request.work.landing_since = None;
-        request.work.held = None;
-        request.work.clashes_with = None;
+        request.work.leave_queue();
     }
     follow(turn, id, decision);
     true

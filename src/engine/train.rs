@@ -202,9 +202,7 @@ fn drop_out(turn: &mut Turn<'_>) {
             turn.record(id, EventKind::LeftQueue, "runtime", "", Value::Null);
         }
         if let Some(request) = turn.edit(id) {
-            request.work.landing_since = None;
-            request.work.held = None;
-            request.work.clashes_with = None;
+            request.work.leave_queue();
         }
     }
 }

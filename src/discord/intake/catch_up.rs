@@ -44,7 +44,7 @@ pub struct TakenMessage {
 
 /// What became of a message while nobody listened.
 #[derive(Debug)]
-pub(super) enum Missed {
+pub(super) enum MessageChange {
     /// A message was edited: what it is known by.
     Edited(Value),
     /// A message was deleted.
@@ -74,7 +74,7 @@ impl Reader {
         self: &Arc<Self>,
         ask: CatchUpRequest,
         facts: mpsc::Sender<Inbound>,
-        late: mpsc::Sender<Missed>,
+        late: mpsc::Sender<MessageChange>,
     ) -> mpsc::Receiver<Page> {
         let (out, pages) = mpsc::channel(1);
         let reader = Arc::clone(self);
@@ -118,7 +118,7 @@ impl Reader {
         &self,
         message: MessageId,
         taken: TakenMessage,
-        out: &mpsc::Sender<Missed>,
+        out: &mpsc::Sender<MessageChange>,
     ) -> Result<(), Stop> {
         let channel = taken.channel;
         let rest = self.rest_in(channel);
@@ -142,9 +142,9 @@ impl Reader {
                 if let Some(guild) = seen.guild_id {
                     edit["guild_id"] = json!(guild);
                 }
-                Missed::Edited(edit)
+                MessageChange::Edited(edit)
             }
-            Some(None) if taken.is_sure => Missed::Deleted(channel, message),
+            Some(None) if taken.is_sure => MessageChange::Deleted(channel, message),
             Some(None) | None => return Ok(()),
         };
         out.send(missed).await.map_err(|_| Stop::Gone)

@@ -29,7 +29,7 @@ mod reading;
 
 pub(crate) use catch_up::CatchUpRequest;
 pub use catch_up::TakenMessage;
-use catch_up::{Gone, Missed, Page};
+use catch_up::{Gone, MessageChange, Page};
 use queues::{Done, Job, Queue, Queues};
 pub(crate) use reader::Reader;
 use reading::{read_message, unreadable};
@@ -76,7 +76,7 @@ pub(crate) struct Intake {
     /// What was missed, while it is being read.
     pages: Option<mpsc::Receiver<Page>>,
     /// What became of messages that were taken in before, which nobody waits for.
-    missed_changes: (mpsc::Sender<Missed>, mpsc::Receiver<Missed>),
+    missed_changes: (mpsc::Sender<MessageChange>, mpsc::Receiver<MessageChange>),
     queues: Queues,
     /// What was missed is read, and not all of it is told yet.
     catching_up: bool,
@@ -145,8 +145,8 @@ impl Intake {
                     None => self.caught_up().await,
                 },
                 Some(change) = self.missed_changes.1.recv(), if room => match change {
-                    Missed::Edited(data) => self.hold_or(QueuedMessage::Edited(None, data)).await,
-                    Missed::Deleted(channel, message) => {
+                    MessageChange::Edited(data) => self.hold_or(QueuedMessage::Edited(None, data)).await,
+                    MessageChange::Deleted(channel, message) => {
                         self.hold_or(QueuedMessage::Deleted(channel, message)).await
                     }
                 },

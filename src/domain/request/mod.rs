@@ -421,7 +421,7 @@ impl Request {
 
     /// What was spent on it against its budget.
     #[must_use]
-    pub const fn purse(&self) -> BudgetUse {
+    pub const fn budget_use(&self) -> BudgetUse {
         let Spent { budget_raised: raised, budget_warned: warned, .. } = self.work.spent;
         BudgetUse { used: self.work.usage, raised, warned }
     }

@@ -115,6 +115,13 @@ pub struct RequestWork {
 }
 
 impl RequestWork {
+    /// Gives up its place in the queue to the branch, and what was found out there.
+    pub fn leave_queue(&mut self) {
+        self.landing_since = None;
+        self.held = None;
+        self.clashes_with = None;
+    }
+
     /// Whether somebody has let through what is planned now. Requests of an earlier build do not know their plans.
     #[must_use]
     pub fn is_plan_approved(&self) -> bool {

@@ -11,9 +11,7 @@ use crate::domain::check_proposal::ProposedCommand;
 use crate::domain::gate::{Gate, GateKind, GateState};
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{ChannelId, RequestId};
-use crate::domain::outgoing::{
-    Act, Button, ButtonAct, NamedChannel, Outgoing, Priority, Target, Voice,
-};
+use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{ActionAtGate, EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
@@ -292,16 +290,9 @@ pub(in crate::engine) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateStat
     if let Some(card) = gate.card {
         say::unbutton(turn, card, Some(&gate.request_id));
     }
-    turn.unsend(|it: &Outgoing| match &it.act {
-        Act::Post { gate_id, .. } => gate_id.as_ref() == Some(&gate.gate_id),
-        Act::OpenRoom { .. }
-        | Act::Card { .. }
-        | Act::Board { .. }
-        | Act::Envelope { .. }
-        | Act::React { .. }
-        | Act::Unbutton { .. }
-        | Act::Pin { .. } => false,
-    });
+    let is_its_card =
+        |act: &Act| matches!(act, Act::Post { gate_id: Some(id), .. } if *id == gate.gate_id);
+    turn.unsend(|it| is_its_card(&it.act));
     turn.save(Gate { state, ..gate.clone() });
 }
 

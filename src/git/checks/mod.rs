@@ -16,20 +16,20 @@ pub use command::isolation;
 use command::{CheckFolders, Output, clear, clear_outside, execute, milliseconds, off_thread};
 pub use environments::{EnvironmentStore, KeptEnvironment, PreparedEnvironment};
 pub use plan::{CheckPlan, CheckSpec, PrepareSpec};
+pub use preparation_owner::{Consent, PreparationOwner};
 pub use prepare::{forget as forget_environments, keys as environment_keys, lend};
-pub use whose::{Consent, PreparationOwner};
 
 mod carry;
 mod command;
 mod environments;
 mod home;
 mod plan;
+mod preparation_owner;
 mod prepare;
 mod report;
 mod times;
 mod tree;
 mod view;
-mod whose;
 
 /// Signals that come from outside of a program: SIGHUP, SIGINT, SIGKILL, SIGTERM.
 const ENDED_FROM_OUTSIDE: [i32; 4] = [1, 2, 9, 15];

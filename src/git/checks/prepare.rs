@@ -18,9 +18,9 @@ use super::command::{
 };
 use super::environments::{EnvironmentRecord, EnvironmentStore, PreparedEnvironment, size};
 use super::plan::{CheckPlan, CheckSpec, PrepareSpec};
+use super::preparation_owner::{Consent, PreparationOwner};
 use super::times::{is_behind_link, touch};
 use super::view::{Folder, OWN};
-use super::whose::{Consent, PreparationOwner};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::Isolation;
 use crate::domain::preparation::PreparationQuestion;

@@ -61,7 +61,7 @@ impl Steps<'_> {
         let pool = Pool::new(&self.base_url)?;
         let known = set.as_deref().map(SecretString::from);
         let BotLogin { rest, me, handed } =
-            enter(&mut self.talk, &pool, (Some(role), variable), handed, known).await?;
+            enter(&mut self.dialog, &pool, (Some(role), variable), handed, known).await?;
         let application = rest.whole_application().await?;
         let values = json!({
             "role": role, "bot": me.username, "application": application.id.to_string(),

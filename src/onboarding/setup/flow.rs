@@ -25,16 +25,19 @@ use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
 
 /// Sets up; see the module.
-pub async fn setup<'a>(options: &'a Options, mut talk: SetupDialog<'a>) -> Result<(), SetupError> {
+pub async fn setup<'a>(
+    options: &'a Options,
+    mut dialog: SetupDialog<'a>,
+) -> Result<(), SetupError> {
     refuse_doubles(options)?;
     let branch = refuse_project(options)?;
-    let _alone = if options.dry_run { None } else { Some(prepare(options, &branch, &mut talk)?) };
+    let _alone = if options.dry_run { None } else { Some(prepare(options, &branch, &mut dialog)?) };
     let root = &options.root;
     let workspace = match (workspace::is_workspace(root), options.dry_run) {
-        (false, true) => blank(options, &mut talk)?,
+        (false, true) => blank(options, &mut dialog)?,
         (true | false, _) => workspace::load(root)?,
     };
-    let mut steps = Steps::begin(options, workspace, talk).await?;
+    let mut steps = Steps::begin(options, workspace, dialog).await?;
     steps.intents().await?;
     steps.bots().await?;
     let Some(guild) = steps.server().await? else {
@@ -105,16 +108,16 @@ fn written(options: &Options, branch: Option<&str>) -> init::Options {
 fn prepare(
     options: &Options,
     branch: &str,
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
 ) -> Result<Box<dyn crate::platform::disk::FileLock>, SetupError> {
     let root = &options.root;
     let place = json!({"path": root.display().to_string()});
     if workspace::is_workspace(root) {
-        (talk.tell)(SetupStep::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
+        (dialog.tell)(SetupStep::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
         return lock(root);
     }
     init::init(root, &written(options, Some(branch)))?;
-    (talk.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
+    (dialog.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
     let workspace = workspace::load(root)?;
     let project = workspace.project_root();
     if let Some(outside) = place_outside(root, &project) {
@@ -123,18 +126,18 @@ fn prepare(
             "project": project.display().to_string(),
             "outside": outside.display().to_string(),
         });
-        (talk.tell)(SetupStep::new("place", Outcome::Open, "setup.workspace.inside", values));
+        (dialog.tell)(SetupStep::new("place", Outcome::Open, "setup.workspace.inside", values));
     }
     let opened = open_project(&workspace)?;
     let filters = opened.filters_missing()?;
     if !filters.is_empty() {
         let values = json!({ "filters": filters });
-        (talk.tell)(SetupStep::new("filters", Outcome::Open, "setup.filters.missing", values));
+        (dialog.tell)(SetupStep::new("filters", Outcome::Open, "setup.filters.missing", values));
     }
     let missing = opened.submodules_missing()?;
     if !missing.is_empty() {
         let values = json!({ "path": project.display().to_string(), "missing": missing });
-        (talk.tell)(SetupStep::new(
+        (dialog.tell)(SetupStep::new(
             "submodules",
             Outcome::Open,
             "setup.submodules.missing",
@@ -145,9 +148,9 @@ fn prepare(
 }
 
 /// The workspace that would be written, for a dry run without one.
-fn blank(options: &Options, talk: &mut SetupDialog<'_>) -> Result<Workspace, SetupError> {
+fn blank(options: &Options, dialog: &mut SetupDialog<'_>) -> Result<Workspace, SetupError> {
     let place = json!({"path": options.root.display().to_string()});
-    (talk.tell)(SetupStep::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
+    (dialog.tell)(SetupStep::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
     imagined(options)
 }
 
@@ -164,7 +167,7 @@ pub(super) struct RoleBot {
 pub(super) struct Steps<'a> {
     pub(super) options: &'a Options,
     pub(super) workspace: Workspace,
-    pub(super) talk: SetupDialog<'a>,
+    pub(super) dialog: SetupDialog<'a>,
     /// In `voice: bots`, those of the other roles.
     pub(super) bots: Vec<RoleBot>,
     pub(super) here: Option<GuildInfo>,
@@ -192,14 +195,14 @@ impl<'a> Steps<'a> {
         key: &'static str,
         values: serde_json::Value,
     ) {
-        (self.talk.tell)(SetupStep::new(step, outcome, key, values));
+        (self.dialog.tell)(SetupStep::new(step, outcome, key, values));
     }
 
     /// The token: where it comes from, whether Discord takes it, where it is kept.
     async fn begin(
         options: &'a Options,
         workspace: Workspace,
-        mut talk: SetupDialog<'a>,
+        mut dialog: SetupDialog<'a>,
     ) -> Result<Steps<'a>, SetupError> {
         let root = &options.root;
         let mut journal = journal(root)?;
@@ -227,16 +230,16 @@ impl<'a> Steps<'a> {
         let pool = Pool::new(&base_url)?;
         let role = bots.then_some(Role::Orchestrator);
         let BotLogin { rest, me, handed } =
-            enter(&mut talk, &pool, (role, &variable), handed, known).await?;
+            enter(&mut dialog, &pool, (role, &variable), handed, known).await?;
         let application = rest.whole_application().await?;
         let values = json!({"bot": me.username, "application": application.id.to_string()});
-        (talk.tell)(SetupStep::new("token", Outcome::Kept, "setup.token.accepted", values));
-        keep_token(options, &workspace, &variable, handed.as_ref(), &mut journal, &mut talk)?;
+        (dialog.tell)(SetupStep::new("token", Outcome::Kept, "setup.token.accepted", values));
+        keep_token(options, &workspace, &variable, handed.as_ref(), &mut journal, &mut dialog)?;
         let owner = options.owner.or_else(|| application.person().map(|(id, _)| id));
         Ok(Steps {
             options,
             workspace,
-            talk,
+            dialog,
             bots: Vec::new(),
             here,
             journal,
@@ -420,7 +423,7 @@ impl<'a> Steps<'a> {
             return Ok(());
         }
         let accepted = options.accept_checks
-            || (self.talk.accept)(&found).map_err(SetupError::Terminal)? == Some(true);
+            || (self.dialog.accept)(&found).map_err(SetupError::Terminal)? == Some(true);
         if !accepted {
             self.tell("checks", Outcome::Open, "setup.checks.proposed", values);
             return Ok(());
@@ -490,7 +493,7 @@ pub(super) struct BotLogin {
 
 /// Goes in with a token that was handed over, else with the one that is known, else with one that is asked for.
 pub(super) async fn enter(
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
     pool: &Pool,
     (role, variable): (Option<Role>, &str),
     mut handed: Option<SecretString>,
@@ -498,7 +501,7 @@ pub(super) async fn enter(
 ) -> Result<BotLogin, SetupError> {
     loop {
         let Some(token) = handed.as_ref().or(known.as_ref()) else {
-            handed = Some(asked(talk, role, variable)?);
+            handed = Some(asked(dialog, role, variable)?);
             continue;
         };
         redact::register(token.expose_secret());
@@ -510,7 +513,7 @@ pub(super) async fn enter(
             }
             // The one that is set is of no use any more.
             Err(RestError::Unauthorized) => {
-                handed = Some(asked(talk, role, variable).map_err(|_| SetupError::Refused)?);
+                handed = Some(asked(dialog, role, variable).map_err(|_| SetupError::Refused)?);
             }
             Err(error) => return Err(error.into()),
         }
@@ -519,11 +522,11 @@ pub(super) async fn enter(
 
 /// The token as a person types it.
 fn asked(
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
     role: Option<Role>,
     variable: &str,
 ) -> Result<SecretString, SetupError> {
-    let said = (talk.ask)(role).map_err(SetupError::Terminal)?;
+    let said = (dialog.ask)(role).map_err(SetupError::Terminal)?;
     clean(&said.ok_or_else(|| SetupError::NoToken { variable: variable.to_owned() })?)
 }
 
@@ -534,7 +537,7 @@ fn keep_token(
     variable: &str,
     handed: Option<&SecretString>,
     journal: &mut Journal,
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let root = &options.root;
     let path = secrets::tokens_file(root).display().to_string();
@@ -545,15 +548,15 @@ fn keep_token(
         let values = json!({"path": path});
         if options.dry_run {
             let key = "setup.token.would_keep";
-            (talk.tell)(SetupStep::new("token", Outcome::Planned, key, values));
+            (dialog.tell)(SetupStep::new("token", Outcome::Planned, key, values));
         } else {
             journal.note_token(true)?;
             secrets::keep(root, variable, token)?;
-            (talk.tell)(SetupStep::new("token", Outcome::Done, "setup.token.stored", values));
+            (dialog.tell)(SetupStep::new("token", Outcome::Done, "setup.token.stored", values));
         }
         if origin == Some(Origin::Process) {
             let values = json!({"name": variable});
-            (talk.tell)(SetupStep::new("token", Outcome::Open, "setup.token.shadowed", values));
+            (dialog.tell)(SetupStep::new("token", Outcome::Open, "setup.token.shadowed", values));
         }
         return Ok(());
     }
@@ -564,7 +567,7 @@ fn keep_token(
         }
         Some(Origin::Kept) | None => ("setup.token.file", json!({"path": path})),
     };
-    (talk.tell)(SetupStep::new("token", Outcome::Kept, key, values));
+    (dialog.tell)(SetupStep::new("token", Outcome::Kept, key, values));
     Ok(())
 }
 

@@ -37,11 +37,11 @@ pub async fn undo(
     root: &Path,
     dry_run: bool,
     base_url: Option<&str>,
-    mut talk: SetupDialog<'_>,
+    mut dialog: SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let nothing = || SetupStep::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
     if !files::exists(&super::journal_file(root)) {
-        (talk.tell)(nothing());
+        (dialog.tell)(nothing());
         return Ok(());
     }
     let workspace = workspace::load(root)?;
@@ -50,7 +50,7 @@ pub async fn undo(
     if dry_run {
         for thing in journal.things() {
             let values = json!({"name": thing.to_string()});
-            (talk.tell)(SetupStep::new(
+            (dialog.tell)(SetupStep::new(
                 thing.kind(),
                 Outcome::Planned,
                 "setup.undo.would_remove",
@@ -64,20 +64,20 @@ pub async fn undo(
     }
     let _alone = lock(root)?;
     if journal.things().next().is_some() || journal.flags() != 0 {
-        in_discord(&workspace, base_url, &mut journal, &mut talk).await?;
+        in_discord(&workspace, base_url, &mut journal, &mut dialog).await?;
     }
-    bots(&workspace, base_url, &mut journal, &mut talk).await?;
-    configuration(root, &mut journal, &mut talk)?;
+    bots(&workspace, base_url, &mut journal, &mut dialog).await?;
+    configuration(root, &mut journal, &mut dialog)?;
     if journal.keeps_token() {
         secrets::forget(root, &variable(&workspace)?)?;
         journal.note_token(false)?;
-        (talk.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.token", json!({})));
+        (dialog.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.token", json!({})));
     }
     journal.close()?;
     if !files::exists(&secrets::tokens_file(root)) {
         files::remove_dir_all(&root.join(secrets::FOLDER))?;
     }
-    (talk.tell)(SetupStep::new("ready", Outcome::Undone, "setup.undo.done", json!({})));
+    (dialog.tell)(SetupStep::new("ready", Outcome::Undone, "setup.undo.done", json!({})));
     Ok(())
 }
 
@@ -86,7 +86,7 @@ async fn in_discord(
     workspace: &Workspace,
     base_url: &str,
     journal: &mut Journal,
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let rest = rest(workspace, base_url)?;
     let application = match rest.whole_application().await {
@@ -95,18 +95,18 @@ async fn in_discord(
         // A local guild that was closed took everything with it.
         Err(RestError::Network(_)) if is_loopback(base_url) => {
             journal.note_flags(0)?;
-            return out_of_reach(journal, talk);
+            return out_of_reach(journal, dialog);
         }
         Err(error) => return Err(error.into()),
     };
-    things(&rest, workspace, application.id.0, journal, talk).await?;
+    things(&rest, workspace, application.id.0, journal, dialog).await?;
     let ours = journal.flags();
     if ours != 0 {
         if application.flags & ours != 0 {
             rest.set_flags(application.flags & !ours).await?;
         }
         journal.note_flags(0)?;
-        (talk.tell)(SetupStep::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
+        (dialog.tell)(SetupStep::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ async fn bots(
     workspace: &Workspace,
     base_url: &str,
     journal: &mut Journal,
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     for (role, pages) in journal.bots().clone() {
         let Some(variable) = variable_of(workspace, role)? else {
@@ -143,18 +143,23 @@ async fn bots(
         }
         journal.note_bot(role, BotPages::default())?;
         let values = json!({ "role": role });
-        (talk.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.bot", values));
+        (dialog.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.bot", values));
     }
     Ok(())
 }
 
 /// Nothing can be removed any more.
-fn out_of_reach(journal: &mut Journal, talk: &mut SetupDialog<'_>) -> Result<(), SetupError> {
+fn out_of_reach(journal: &mut Journal, dialog: &mut SetupDialog<'_>) -> Result<(), SetupError> {
     let all: Vec<ServerObject> = journal.things().collect();
     for thing in all {
         journal.forget(thing)?;
         let values = json!({"name": thing.to_string()});
-        (talk.tell)(SetupStep::new(thing.kind(), Outcome::Left, "setup.undo.out_of_reach", values));
+        (dialog.tell)(SetupStep::new(
+            thing.kind(),
+            Outcome::Left,
+            "setup.undo.out_of_reach",
+            values,
+        ));
     }
     Ok(())
 }
@@ -183,7 +188,7 @@ async fn things(
     workspace: &Workspace,
     application: u64,
     journal: &mut Journal,
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let all: Vec<ServerObject> = journal.things().collect();
     let Some(guild) = journal.guild().filter(|_| !all.is_empty()) else {
@@ -194,7 +199,7 @@ async fn things(
         Ok(seen) => seen,
         // The bot was removed from the server: nothing there is in its reach any more.
         Err(RestError::Gone { .. } | RestError::Refused { .. }) => {
-            return out_of_reach(journal, talk);
+            return out_of_reach(journal, dialog);
         }
         Err(error) => return Err(error.into()),
     };
@@ -206,7 +211,7 @@ async fn things(
             Undone::Removed(_) => (Outcome::Undone, "setup.undo.removed"),
             Undone::Gone => (Outcome::Kept, "setup.undo.gone"),
         };
-        (talk.tell)(SetupStep::new(
+        (dialog.tell)(SetupStep::new(
             thing.kind(),
             outcome,
             key,
@@ -219,7 +224,7 @@ async fn things(
 fn configuration(
     root: &Path,
     journal: &mut Journal,
-    talk: &mut SetupDialog<'_>,
+    dialog: &mut SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     for file in ConfigFile::ALL {
         let changed = journal.file(file.name()).cloned();
@@ -234,7 +239,7 @@ fn configuration(
         } else {
             (Outcome::Left, "setup.undo.config_kept")
         };
-        (talk.tell)(SetupStep::new("config", outcome, key, values));
+        (dialog.tell)(SetupStep::new("config", outcome, key, values));
     }
     Ok(())
 }

@@ -70,22 +70,23 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
 /// The budgets that are not a request's, as they stand.
 fn budgets(state: &State, policy: &Policy, now: Timestamp) -> Vec<Value> {
     let spending = state.spending.on(&now.budget_day(policy.sprint.zone.0));
-    let line = |scope: Scope, role: Option<Role>, purse: BudgetUse, budget: Allowance| {
-        let limit = purse.limit(budget);
+    let line = |scope: Scope, role: Option<Role>, budget_use: BudgetUse, budget: Allowance| {
+        let limit = budget_use.limit(budget);
         (!budget.is_unlimited()).then(|| {
             json!({
                 "scope": scope.as_str(), "role": role,
-                "used": engine::amount(limit.usd.map(|_| purse.used.cost_usd), limit.tokens.map(|_| purse.used.tokens())),
+                "used": engine::amount(limit.usd.map(|_| budget_use.used.cost_usd), limit.tokens.map(|_| budget_use.used.tokens())),
                 "limit": engine::amount(limit.usd, limit.tokens),
             })
         })
     };
     let sprint = state.active_sprint().map(|it| spending.of_sprint(&it.sprint_id));
     let day = line(Scope::Day, None, spending.today, policy.budgets.day);
-    let sprint = sprint.and_then(|purse| line(Scope::Sprint, None, purse, policy.budgets.sprint));
+    let sprint =
+        sprint.and_then(|budget_use| line(Scope::Sprint, None, budget_use, policy.budgets.sprint));
     let roles = policy.budgets.roles.iter().filter_map(|(role, budget)| {
-        let purse = spending.roles.get(role).copied().unwrap_or_default();
-        line(Scope::Role, Some(*role), purse, *budget)
+        let budget_use = spending.roles.get(role).copied().unwrap_or_default();
+        line(Scope::Role, Some(*role), budget_use, *budget)
     });
     day.into_iter().chain(sprint).chain(roles).collect()
 }
