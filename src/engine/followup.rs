@@ -11,6 +11,7 @@ use super::turn::Turn;
 use super::{questions, runs, say, train};
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
+use crate::domain::operation::OperationStatus;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
 use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
@@ -62,12 +63,12 @@ pub(super) fn steer(
 ) -> Result<(&'static str, Value), (&'static str, Value)> {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     let name = granted.name();
-    let is_late = train::is_merging(turn, id);
+    let late = too_late(turn, id);
     let Some(request) = turn.edit(id) else {
         return Err(("unknown_request", json!({ "request_id": id.as_str() })));
     };
-    if is_late {
-        return Err(("words_too_late", json!({ "request_id": id.as_str() })));
+    if let Some(late) = late {
+        return Err(late);
     }
     if taken(&request.params.followups) >= limit {
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
@@ -96,6 +97,18 @@ pub(super) fn reaches_somebody(turn: &mut Turn<'_>, id: &RequestId, key: Message
     }
 }
 
+/// What is told to whoever writes to a request for which nobody reads any more: its commit is on the way to the branch,
+/// or it ends with an action that runs already.
+pub(super) fn too_late(turn: &Turn<'_>, id: &RequestId) -> Option<(&'static str, Value)> {
+    if train::is_merging(turn, id) {
+        return Some(("words_too_late", json!({ "request_id": id.as_str() })));
+    }
+    let operation = turn.request(id)?.work.operation_id.as_ref()?;
+    let runs = turn.before().operations.get(operation);
+    let action = &runs.filter(|it| it.status == OperationStatus::Running)?.action;
+    Some(("words_beside_action", json!({ "request_id": id.as_str(), "action": action })))
+}
+
 /// Places taken of those that a request has.
 fn taken(followups: &[Followup]) -> usize {
     followups.iter().filter(|followup| !followup.at_gate).count()
@@ -107,8 +120,8 @@ pub(super) const FULL: &str = "the request takes no more words";
 /// Adds a message to what the roles read, or tells its author that the request can take no more.
 pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
-    if train::is_merging(turn, id) {
-        reply(turn, message, "words_too_late", json!({ "request_id": id.as_str() }));
+    if let Some((key, values)) = too_late(turn, id) {
+        reply(turn, message, key, values);
         return false;
     }
     let Some(request) = turn.edit(id) else { return false };

@@ -85,6 +85,10 @@ fn follow_from(
             }
         }
         WorkflowDecision::Blocked { reason, text, .. } => {
+            // Somebody has said already what a person would be asked for.
+            if goes_back_for_words(turn, id) {
+                return;
+            }
             let detail = match reason {
                 // The words for it do not name a counter of the workspace's own.
                 BlockReason::Spent(counter) if code(reason) == BlockCode::CounterLimit => {

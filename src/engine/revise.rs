@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
-use super::followup::{FULL, add_followup, reaches_somebody};
+use super::followup::{FULL, add_followup, reaches_somebody, too_late};
 use super::message::{origin, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
@@ -48,7 +48,7 @@ fn reword(
     message: &Message,
 ) -> Answer {
     let same = Some(message.message_id);
-    let is_late = train::is_merging(turn, id);
+    let late = too_late(turn, id);
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
     };
@@ -61,8 +61,8 @@ fn reword(
         if followup.body == message.content {
             return Answer::Ignored(SAME);
         }
-        if is_late {
-            reply(turn, message, "words_too_late", json!({ "request_id": id.as_str() }));
+        if let Some((key, values)) = late {
+            reply(turn, message, key, values);
             return Answer::Ignored(LATE);
         }
         followup.body = message.content.clone();
@@ -108,7 +108,7 @@ fn reword(
     Answer::Accepted
 }
 
-const LATE: &str = "its commit is on the way to the branch";
+const LATE: &str = "nobody reads words to it any more";
 
 /// Discord edits messages by itself, to show what their links lead to.
 const SAME: &str = "the words are the same";
@@ -129,8 +129,8 @@ fn ask_anew(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    if train::is_merging(turn, id) {
-        reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
+    if let Some((key, values)) = too_late(turn, id) {
+        reply(turn, message, key, values);
         return Answer::Ignored(LATE);
     }
     let Some(request) = turn.edit(id) else {

@@ -138,7 +138,7 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     let lands = turn.step(id).is_some_and(|step| step.kind == StepKind::Land);
     let mut goes_back = false;
     if lands && train::is_merging(turn, id) {
-        return Err(("edited_too_late", json!({ "request_id": id.as_str() })));
+        return Err(("words_too_late", json!({ "request_id": id.as_str() })));
     }
     if let Some((lifecycle, mut state)) = turn.stands(id) {
         // Only who may shorten the way drops what the signals of the message added to it.

@@ -349,6 +349,31 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
     assert!(!world.said.contains(&"action.done".to_owned()), "{:?}", world.said);
 }
 
+#[test]
+fn words_beside_a_running_action_are_answered_because_nobody_reads_them() {
+    let action = ActionPolicy {
+        command: vec!["make".to_owned()],
+        foreground: true,
+        domain: String::new(),
+        allowed_params: std::collections::BTreeSet::new(),
+    };
+    let mut world =
+        World::new(Policy { actions: [("build".to_owned(), action)].into(), ..policy() });
+    let id = world.message("build it");
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let execute = json!({ "control_action": { "kind": "execute_action", "action_name": "build" } });
+    let execute = result(Role::Orchestrator, execute);
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(execute)));
+    world.deliver();
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let words = world.words(room.expect("a room"), 90, "and without the tests");
+    world.submit(Event::Message(words));
+    assert!(world.said.contains(&"words_beside_action".to_owned()), "{:?}", world.said);
+    assert!(world.request(&id).params.followups.is_empty());
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+}
+
 fn refuse(world: &mut World, outgoing: &Outgoing) {
     let outgoing_id = outgoing.outgoing_id.clone();
     let outcome = OutgoingOutcome::Refused { reason: "unknown channel".to_owned(), place: true };

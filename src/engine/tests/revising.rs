@@ -102,7 +102,7 @@ fn an_edit_in_the_queue_to_the_branch_goes_back_to_the_planner_and_the_next_one_
         }
         world.submit(edited(&words, "make it blue"));
         assert_eq!(world.said.contains(&"room.edited".to_owned()), !begun);
-        assert_eq!(world.said.contains(&"edited_too_late".to_owned()), begun);
+        assert_eq!(world.said.contains(&"words_too_late".to_owned()), begun);
         assert_eq!(world.state.effects.contains_key(&merge.effect_id), begun);
         assert_eq!(world.request(&id).work.landing_since.is_some(), begun);
         world.finish_well();
