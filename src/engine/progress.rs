@@ -11,7 +11,6 @@ use super::{ending, handoff, lanes, plan_items, proof, questions, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
-use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
@@ -314,21 +313,14 @@ pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
     }
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
     match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
-        Some(head) => match unjudged(turn, id) {
-            left if left.is_empty() => end_already_there(turn, id, &head),
-            left => ending::block(turn, id, BlockCode::RoleBlocked, &left, Vec::new()),
-        },
+        Some(head) => {
+            if !commit::asks_about_base(turn, id) {
+                end_already_there(turn, id, &head);
+            }
+        }
         None if is_judged_first(turn, id) || outgrew_its_lane(turn, id) => {}
         None => commit::ready(turn, id, proof),
     }
-}
-
-/// What QA leaves to a person before it lands, in lines.
-fn unjudged(turn: &Turn<'_>, id: &RequestId) -> String {
-    let Some(request) = turn.request(id) else { return String::new() };
-    let is_open = |it: &&GuardFinding| !request.work.accepted.contains(it);
-    let lines = request.work.unjudged.iter().filter(is_open).map(|it| it.detail.as_str());
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Where somebody took a longer way while the change stood at its end, whoever judges on that way has it first; whether

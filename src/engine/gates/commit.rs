@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{card, guards, stance};
-use crate::domain::evidence::{Evidence, Proof};
-use crate::domain::gate::Stance;
+use crate::domain::block::BlockCode;
+use crate::domain::evidence::{Candidate, Evidence, Proof};
+use crate::domain::gate::{GateKind, Stance};
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
-use crate::engine::{ending, say, train};
+use crate::engine::{ending, progress, say, train};
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
 pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
@@ -26,6 +27,19 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
         Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
         Stance::Ask => card::open(turn, id, kind, commit, artifact, findings),
     }
+}
+
+/// Where the branch has all of it already, a person is asked about what QA leaves to one; whether that is so.
+pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let Some(request) = turn.request(id) else { return false };
+    let Some(candidate) = request.work.candidate.as_ref() else { return false };
+    let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
+    let findings = guards::open_findings(turn, request);
+    let asks = !findings.is_empty();
+    if asks {
+        card::open(turn, id, GateKind::GuardedCommit, commit, artifact, findings);
+    }
+    asks
 }
 
 /// A person has said yes to the commit, and so to what guards found in it.
@@ -44,11 +58,32 @@ pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardF
         let elsewhere: BTreeSet<MessageId> = elsewhere.collect();
         params.unread_words.retain(|key| elsewhere.contains(key));
     }
-    train::join(turn, id);
+    if is_base(turn, id) {
+        progress::deliver(turn, id, Proof::Green);
+    } else {
+        train::join(turn, id);
+    }
+}
+
+/// Nobody has said yes to the commit, or nobody would: it stays aside. What the branch has already cannot, and its
+/// request waits for somebody to say what is wrong with it.
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
+    if !is_base(turn, id) {
+        return stay_on_side_branch(turn, id, why);
+    }
+    let unjudged = turn.request(id).map(|request| request.work.unjudged.as_slice());
+    let lines = unjudged.unwrap_or_default().iter().map(|it| format!("{}: {}", it.path, it.detail));
+    let detail = lines.collect::<Vec<_>>().join("\n");
+    ending::block(turn, id, BlockCode::RoleBlocked, &detail, Vec::new());
+}
+
+fn is_base(turn: &Turn<'_>, id: &RequestId) -> bool {
+    let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
+    candidate.is_some_and(Candidate::is_its_base)
 }
 
 /// The commit stays where it is; the request is done.
-pub(in crate::engine) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
+pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };

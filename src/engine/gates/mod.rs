@@ -34,7 +34,6 @@ pub use card::{by_guard, command_lines, content_of, needs_reason, on_card as bud
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};
-use commit::stay_on_side_branch;
 
 /// What somebody decides on, as they saw it.
 #[derive(Debug, Clone, Copy)]
@@ -229,7 +228,7 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
         | GateKind::RedBase
         | GateKind::Prepare
         | GateKind::Commit => {
-            stay_on_side_branch(turn, id, why);
+            commit::declined(turn, id, why);
         }
         GateKind::Plan => plan::declined(turn, id),
         GateKind::Action => {

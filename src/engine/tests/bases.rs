@@ -112,8 +112,8 @@ fn nobody_looks_at_a_base_where_that_is_off_or_there_are_no_checks() {
 }
 
 /// A request whose plan has these criteria, whose developer changes nothing, on a base where the check `tests` passes;
-/// QA is content, or not.
-fn without_a_change(criteria: &[&str], is_content: bool) -> (World, RequestId, usize) {
+/// QA judges so.
+fn without_a_change(criteria: &[&str], judged_as: EvidenceResult) -> (World, RequestId, usize) {
     let mut world = World::new(with(Stance::Ask));
     let id = world.message("do it");
     let mut judged = 0;
@@ -126,9 +126,10 @@ fn without_a_change(criteria: &[&str], is_content: bool) -> (World, RequestId, u
             if role == Role::Planner {
                 let written = criteria.iter().map(|it| (*it).to_owned()).collect();
                 said.proposals.acceptance_criteria = Some(written);
-            } else if role == Role::Qa && !is_content {
-                let row = [("C-1", EvidenceResult::Fail)];
-                said.proposals.qa_validation = Some(verdict(QaDecision::Fail, &row));
+            } else if role == Role::Qa && judged_as != EvidenceResult::Pass {
+                let fails = judged_as == EvidenceResult::Fail;
+                let decision = if fails { QaDecision::Fail } else { QaDecision::Pass };
+                said.proposals.qa_validation = Some(verdict(decision, &[("C-1", judged_as)]));
             }
             world.run(run, RunOutcome::Result(Arc::new(said)));
             continue;
@@ -155,7 +156,7 @@ fn without_a_change(criteria: &[&str], is_content: bool) -> (World, RequestId, u
 #[test]
 fn nothing_has_to_change_where_the_check_of_every_criterion_passes_at_the_base_and_qa_agrees() {
     let bound = "(check: tests) it adds";
-    let (world, id, _) = without_a_change(&[bound], true);
+    let (world, id, _) = without_a_change(&[bound], EvidenceResult::Pass);
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Completed, "{request:#?}");
     assert!(request.outcome.commit_sha.is_none() && world.landed() == 0);
@@ -165,15 +166,36 @@ fn nothing_has_to_change_where_the_check_of_every_criterion_passes_at_the_base_a
     assert!(request.route.visited_roles.contains(&Role::Qa));
     assert_eq!(request.work.spent.rejected, 0);
     // What QA judges, or a check that is not configured, proves nothing; and what QA sends back has to change.
-    for (criteria, is_content) in [
-        (&[bound, "it is readable"][..], true),
-        (&[bound, "(check: lint) it is tidy"], true),
-        (&[bound], false),
+    for (criteria, judged_as) in [
+        (&[bound, "it is readable"][..], EvidenceResult::Pass),
+        (&[bound, "(check: lint) it is tidy"], EvidenceResult::Pass),
+        (&[bound], EvidenceResult::Fail),
     ] {
-        let (world, id, judged) = without_a_change(criteria, is_content);
+        let (world, id, judged) = without_a_change(criteria, judged_as);
         let request = world.request(&id);
         let code = request.blocked.as_ref().map(|it| it.code.word());
         assert_eq!(code, Some("no_change"), "{criteria:?}: {request:#?}");
-        assert_eq!(judged, usize::from(!is_content), "QA is asked about the same base once");
+        assert_eq!(judged, usize::from(judged_as == EvidenceResult::Fail), "QA is asked about the same base once");
+    }
+}
+
+#[test]
+fn a_person_decides_what_qa_leaves_open_about_a_base_that_may_have_it_already() {
+    for act in [ButtonAct::Approve, ButtonAct::Reject] {
+        let (mut world, id, _) =
+            without_a_change(&["(check: tests) it adds"], EvidenceResult::Abstain);
+        let gate = world.request(&id).work.gate_id.expect("a gate");
+        let gate = world.state.gates[&gate].clone();
+        assert_eq!(gate.findings.len(), 1, "{gate:#?}");
+        world.command(press(&gate, act));
+        let request = world.request(&id);
+        if act == ButtonAct::Approve {
+            assert_eq!(request.status, RequestStatus::Completed, "{request:#?}");
+            assert!(world.said.contains(&"final.already_there".to_owned()));
+        } else {
+            let code = request.blocked.as_ref().map(|it| it.code.word());
+            assert_eq!(code, Some("role_blocked"), "{request:#?}");
+        }
+        assert_eq!(world.landed(), 0);
     }
 }
