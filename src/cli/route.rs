@@ -16,7 +16,7 @@ use crate::workspace;
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(false)))]
 #[command(group(clap::ArgGroup::new("how").multiple(false)))]
 pub(super) struct Args {
-    /// The request whose way is changed, such as 20260324-1a2b3c4d
+    /// The request whose route is changed, such as 20260324-1a2b3c4d
     #[arg(value_name = "REQUEST", group = "what", requires = "how")]
     request: Option<RequestId>,
     /// The lane that it takes from here on

@@ -133,10 +133,10 @@ pub const GROUPS: [(Words, Words); 5] = [
         words("sprint", "스프린트"),
         words("Sprints: start, stop, go on, look", "스프린트 시작, 중지, 이어 하기, 보기"),
     ),
-    (words("backlog", "백로그"), words("The backlog: look, add", "백로그 보기, 추가")),
+    (words("backlog", "백로그"), words("The backlog: list, add, change", "백로그 보기, 추가, 바꾸기")),
     (
         words("plan", "계획"),
-        words("Plans that people write: take one in", "사람이 쓴 계획 가져오기"),
+        words("Plans that people write: check, import", "사람이 쓴 계획 검사, 가져오기"),
     ),
     (
         words("outbox", "보낼편지함"),
@@ -159,7 +159,7 @@ pub const COMMANDS: [Entry; 30] = [
         path: &[words("fast", "빠르게")],
         about: words(
             "Ask for something small: built, proven by tests, landed",
-            "작은 일 요청하기: 만들고, 테스트로 확인하고, 반영",
+            "작은 일 요청하기: 만들고, 테스트로 증명하고, 반영",
         ),
         options: &[TEXT],
         right: Right::Approve,
@@ -168,7 +168,7 @@ pub const COMMANDS: [Entry; 30] = [
         path: &[words("quick", "간단히")],
         about: words(
             "Ask for something that takes no plan: built, proven, reviewed",
-            "계획 없이 할 일 요청하기: 만들고, 확인하고, 리뷰",
+            "계획 없이 할 일 요청하기: 만들고, 증명하고, 검토",
         ),
         options: &[TEXT],
         right: Right::Approve,
@@ -210,7 +210,7 @@ pub const COMMANDS: [Entry; 30] = [
         path: &[words("board", "현황판")],
         about: words(
             "The sprint's todos, and what each waits for",
-            "스프린트 작업과 저마다 기다리는 것 보기",
+            "스프린트의 할 일과 저마다 기다리는 것 보기",
         ),
         options: &[],
         right: Right::Ask,
@@ -220,7 +220,7 @@ pub const COMMANDS: [Entry; 30] = [
         about: words("Why something is not moving", "무엇이 왜 멈춰 있는지 보기"),
         options: &[choice(
             words("what", "대상"),
-            words("A request, item, todo, sprint or gate", "요청, 항목, 작업, 스프린트 또는 승인"),
+            words("A request, item, todo, sprint or gate", "요청, 항목, 할 일, 스프린트 또는 승인"),
             Takes::Subject,
             true,
         )],
@@ -481,8 +481,8 @@ pub const COMMANDS: [Entry; 30] = [
         right: Right::Ask,
     },
     Entry {
-        path: &[words("health", "건강")],
-        about: words("Whether everything works", "모두 잘 돌아가는지 보기"),
+        path: &[words("health", "점검")],
+        about: words("Whether everything works", "모두 잘 돌아가는지 점검"),
         options: &[],
         right: Right::Ask,
     },
@@ -532,7 +532,8 @@ pub fn page() -> String {
     }
     page.push_str(
         "\nWithdrawing, retrying, splitting, pausing or skipping what somebody else asked for takes the right to administer. Fewer steps for a request, \
-         and more for somebody else's, take the right to approve. Who holds which right stands under `people:` in \
+         and more for somebody else's, take the right to approve. So do changes to what somebody else asked for (`revise`), and a \
+         pause in a sprint that runs. Who holds which right stands under `people:` in \
          `team_runtime.yaml`.\n\n\
          ## Exit codes\n\n\
          | code | of every command of `teams` |\n|---|---|\n\

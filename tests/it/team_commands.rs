@@ -73,7 +73,7 @@ async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
         ("cost", "ko", "오늘 사용량"),
         ("health", "en-US", "`teams doctor`"),
         ("health", "ko", "에이전트 0개 작업 중"),
-        ("settings", "en-US", "Needs a person: unproven commits ask"),
+        ("settings", "en-US", "What is decided how: unproven commits – ask a person"),
         ("settings", "ko", "사람이 필요한 일"),
     ] {
         owner.ok("POST", "/_local/slash", called(command, json!([]), locale)).await;

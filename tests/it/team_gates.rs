@@ -150,7 +150,7 @@ async fn an_item_that_leaves_its_paths_is_asked_about() {
     }
     let (code, out, err) = house.teams(&["board"]).await;
     for line in [
-        "- Greet in the morning · waits for your decision",
+        "- Greet in the morning · waits for a decision",
         "- Greet in the evening · after Greet in the morning",
         "- Say when · after Greet in the morning, which changes the same paths",
         "Longest chain: Greet in the morning → Greet in the evening",
@@ -235,7 +235,7 @@ async fn a_plan_that_nobody_could_see_through_is_planned_again_and_then_approved
     assert!(told.contains("What was found in the plan") && told.contains("works well"), "{told}");
     let (_, shown, _) = house.teams(&["approve", &id]).await;
     assert!(shown.contains("--anyway \"why\"") && shown.contains("works well"), "{shown}");
-    assert!(shown.contains("The way ahead: ") && shown.contains(" turns of roles"), "{shown}");
+    assert!(shown.contains("Still to come: ") && shown.contains(" agent runs"), "{shown}");
     let gate = house.state().unwrap().gates.into_values().next().unwrap();
     let content = gate.artifact.get(..10).unwrap();
     let (code, _, err) = house.teams(&["approve", &id, "--content", content]).await;

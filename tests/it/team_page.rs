@@ -66,7 +66,7 @@ async fn a_person_asks_on_the_page_and_reads_the_outcome_there() {
         .await;
     let card = browser.run("return document.querySelector('.embed').innerText").await;
     let card = card.as_str().unwrap();
-    for part in ["Done", "Rehearsal, no model", "tests 4 passed", "greet.sh", "7 turns"] {
+    for part in ["Done", "Rehearsal, no model", "tests 4 passed", "greet.sh", "7 runs"] {
         assert!(card.contains(part), "{card}");
     }
     assert_eq!(
