@@ -133,7 +133,10 @@ pub const GROUPS: [(Words, Words); 5] = [
         words("sprint", "스프린트"),
         words("Sprints: start, stop, go on, look", "스프린트 시작, 중지, 이어 하기, 보기"),
     ),
-    (words("backlog", "백로그"), words("The backlog: list, add, change", "백로그 보기, 추가, 바꾸기")),
+    (
+        words("backlog", "백로그"),
+        words("The backlog: list, add, change", "백로그 보기, 추가, 바꾸기"),
+    ),
     (
         words("plan", "계획"),
         words("Plans that people write: check, import", "사람이 쓴 계획 검사, 가져오기"),

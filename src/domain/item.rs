@@ -164,6 +164,9 @@ pub struct Item {
     /// What people answered while it was blocked, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<String>,
+    /// Files that came with them, in the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<String>,
     /// Sha-1 of title, scope and kind.
     #[serde(default)]
     pub fingerprint: String,
@@ -229,10 +232,21 @@ impl Item {
             required_inputs: Vec::new(),
             recommended_next_step: String::new(),
             answers: Vec::new(),
+            artifacts: Vec::new(),
             fingerprint: fingerprint(title, scope, kind),
             dropped_reason: String::new(),
             todo: None,
         }
+    }
+
+    /// Somebody said this about it, with these files; said before, it changes nothing.
+    pub fn add_answer(&mut self, said: String, files: &[String]) {
+        if !said.is_empty() && !self.answers.contains(&said) {
+            self.answers.push(said);
+        }
+        let new = files.iter().filter(|file| !self.artifacts.contains(file));
+        let new: Vec<String> = new.cloned().collect();
+        self.artifacts.extend(new);
     }
 
     /// It becomes a todo of a sprint; in records of older builds it may be several, of which one that is not over counts, else

@@ -160,6 +160,14 @@ pub struct SprintPolicy {
     pub publish: bool,
 }
 
+impl SprintPolicy {
+    /// Seconds between slots.
+    #[must_use]
+    pub fn interval_seconds(&self) -> u64 {
+        u64::from(self.interval_minutes) * 60
+    }
+}
+
 impl Default for SprintPolicy {
     fn default() -> Self {
         Self {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::finding::Finding;
 use crate::domain::ids::{ChannelId, MessageId, RequestId, SprintId};
 use crate::domain::lenient::blank_is_none;
 use crate::domain::sprint::Trigger;
@@ -147,6 +148,9 @@ pub struct Sourcing {
     /// The review.
     #[serde(rename = "last_sourcing_review_request_id", with = "blank_is_none")]
     pub review_request_id: Option<RequestId>,
+    /// Findings that the planner's review could not judge, for the next look.
+    #[serde(rename = "unjudged_findings", skip_serializing_if = "Vec::is_empty")]
+    pub unjudged: Vec<Finding>,
     /// How far each source of findings was read.
     pub watermarks: std::collections::BTreeMap<String, String>,
 }

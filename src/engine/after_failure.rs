@@ -60,7 +60,7 @@ fn bring_back(
     key: &'static str,
 ) -> Option<Answer> {
     of_put_aside(turn, actor, id, |turn, item, by| {
-        sprint::bring_back(turn, item, by, words);
+        sprint::bring_back(turn, item, by, words, &[]);
         (key, json!({}))
     })
 }

@@ -368,6 +368,8 @@ pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(commit) = request.work.candidate.as_ref().map(|c| c.commit.clone()) else {
         return;
     };
+    request.status = RequestStatus::Delegated;
+    request.blocked = None;
     request.route.current_role = Some(Role::VersionController);
     let how = train::proving(turn, id);
     turn.plan(EffectKind::Checks { request_id: id.clone(), commit, how });

@@ -140,7 +140,9 @@ pub(super) fn as_sprint(
     }
     let decided: Vec<String> =
         request.work.decisions.iter().filter_map(PlanDecision::line).collect();
-    let brief = [vec![request.body.clone()], decided].concat().join("\n");
+    let said = request.params.followups.iter().filter(|words| !words.at_gate);
+    let said = said.map(|words| format!("{}: {}", words.author_name, words.body)).collect();
+    let brief = [vec![request.body.clone()], said, decided].concat().join("\n");
     let kickoff = Kickoff {
         milestone: say::title(&request.scope),
         brief,

@@ -132,7 +132,7 @@ impl OpenItems {
         let items = turn.items().into_values();
         let of_plans = items.filter_map(|item| {
             let of = item.plan.as_ref().or(item.piece_of.as_ref())?;
-            Some((of.clone(), item.clone(), sprint::is_held(turn, item)))
+            Some((of.clone(), item.clone(), sprint::is_in_work(turn, item)))
         });
         OpenItems(of_plans.collect())
     }
@@ -192,7 +192,8 @@ fn queue(
                 turn.put_item(waits);
             }
             // Its author says that it is delivered.
-            (Difference::Added | Difference::Changed, Some(mut waits)) if item.done => {
+            (Difference::Added | Difference::Changed, Some(waits)) if item.done => {
+                let mut waits = taken_out(turn, waits);
                 waits.status = ItemStatus::Done;
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
@@ -222,7 +223,17 @@ fn queue(
     }
 }
 
+/// An item that waits in a sprint is taken out of that.
+fn taken_out(turn: &mut Turn<'_>, item: Item) -> Item {
+    if item.status != ItemStatus::Selected {
+        return item;
+    }
+    sprint::release_todo(turn, &item.backlog_id);
+    Item { todo: None, selected_in_sprint_id: None, planned_in_sprint_id: None, ..item }
+}
+
 fn drop_item(turn: &mut Turn<'_>, item: Item, reason: String) {
+    let item = taken_out(turn, item);
     let (status, updated_at) = (ItemStatus::Dropped, turn.now);
     turn.put_item(Item { status, dropped_reason: reason, updated_at, ..item });
 }
@@ -258,6 +269,14 @@ fn made(
         put.planned_in_sprint_id = waits.planned_in_sprint_id;
         put.origin = waits.origin;
         put.origin.remove(GAVE_UP);
+        put.answers = waits.answers;
+        put.artifacts = waits.artifacts;
+        if waits.status == ItemStatus::Selected {
+            // It waits in its sprint, with the new words.
+            put.status = waits.status;
+            put.selected_in_sprint_id = waits.selected_in_sprint_id;
+            put.todo = waits.todo;
+        }
     }
     put.source = ItemSource::User;
     put.acceptance_criteria.clone_from(&item.criteria);

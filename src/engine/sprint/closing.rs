@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, coverage, position, say, todos};
+use super::{closeout, coverage, position, say, sourcing, todos};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::{GAVE_UP, ItemStatus};
@@ -44,6 +44,20 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
             sprint.planning_request_id = None;
         }
         drop_duty(turn, &duty);
+    }
+    let is_planned = |sprint: &Sprint| {
+        sprint.status == SprintStatus::Planning && sprint.closing.wrap_up == Some(WrapUp::Cutoff)
+    };
+    if turn.sprint(id).is_some_and(is_planned) {
+        // What was planned is looked at again when somebody restarts it.
+        let (status, closeout) = (SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete);
+        return end(
+            turn,
+            id,
+            status,
+            closeout,
+            "the working day ended before its plan was settled",
+        );
     }
     let lands = |sprint: &Sprint| {
         sprint.work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
@@ -98,10 +112,15 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
         progress.ended_at = Some(now);
         progress.spans = spans;
     });
+    sourcing::keep_words(turn, todo);
     turn.leave_todo(todo, |item| {
         item.status = ItemStatus::Pending;
         item.selected_in_sprint_id = None;
         item.planned_in_sprint_id = None;
+        if let Some(request) = &todo.progress.request_id {
+            item.origin.set("request_id", request.as_str());
+            item.origin.set("todo_id", todo.progress.todo_id.as_str());
+        }
     });
     if let Some(request) = &todo.progress.request_id {
         end_quietly(turn, request);
@@ -116,6 +135,7 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     // Put aside before, when the sprint began to close.
     let Some(its) = turn.request(request).filter(|it| !it.status.is_terminal()) else { return };
     let has_given_up = its.has_given_up();
+    sourcing::keep_words(turn, todo);
     turn.leave_todo(todo, |item| {
         item.origin.set("request_id", request.as_str());
         item.origin.set("todo_id", todo.progress.todo_id.as_str());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{closeout, position, queue, say, start};
+use super::{closeout, position, queue, say, sourcing, start};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
@@ -141,7 +141,7 @@ pub(in crate::engine) fn restarted(
     _granted: &Granted<act::ControlSprint>,
 ) -> Result<Said, Said> {
     let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
-    let last = || turn.before().sprints.keys().next_back().cloned();
+    let last = || turn.before().last_sprint().map(|sprint| sprint.sprint_id.clone());
     let Some(id) = active.or_else(last) else {
         return Err(("sprint.refused.none", json!({})));
     };
@@ -244,6 +244,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         turn.edit_todo(id, best, |progress| progress.commit_retries = 0);
     }
     if todo.progress.status == TodoStatus::Blocked {
+        sourcing::keep_words(turn, &todo);
         turn.edit_todo(id, best, |progress| {
             progress.status = TodoStatus::Queued;
             progress.retry_of_request_id = progress.request_id.take();

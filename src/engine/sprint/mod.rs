@@ -11,7 +11,7 @@ pub mod planning;
 pub mod slots;
 pub mod todos;
 
-pub(super) use queue::{add_items, hand_over_dependents, is_held};
+pub(super) use queue::{add_items, hand_over_dependents, is_in_work, release_todo};
 
 mod advance;
 mod closing;

@@ -51,6 +51,11 @@ pub(super) fn merge(
     }
     for item in &merged.items {
         let mut item = kept(turn, source, item.clone());
+        let old = turn.item(&item.backlog_id).map(|old| old.status);
+        if old == Some(ItemStatus::Selected) && item.status != ItemStatus::Selected {
+            release_todo(turn, &item.backlog_id);
+            (item.todo, item.selected_in_sprint_id, item.planned_in_sprint_id) = (None, None, None);
+        }
         if source != ItemSource::User && is_of_approved_plan(turn, &item) {
             // It joins the plan that a person has approved when a person says so.
             let old = turn.item(&item.backlog_id);
@@ -77,7 +82,7 @@ fn kept(turn: &Turn<'_>, source: ItemSource, item: Item) -> Item {
     let known = turn.item(&item.backlog_id);
     let item = of_people(known, source, item, &turn.policy.check_names);
     let Some(old) = known else { return item };
-    let item = keep_held(turn, old, keep_planned(old, source, item));
+    let item = keep_held(turn, old, source, keep_planned(old, source, item));
     let item = keep_given_up(old, source, item);
     let item = keep_delivered(turn, old, source, item);
     let same = Item { updated_at: old.updated_at, ..item.clone() };
@@ -180,8 +185,9 @@ fn of_people(known: Option<&Item>, source: ItemSource, mut item: Item, checks: &
 }
 
 /// What a todo holds is not taken from it by words: its status follows its request.
-fn keep_held(turn: &Turn<'_>, old: &Item, item: Item) -> Item {
-    if !is_held(turn, old) {
+fn keep_held(turn: &Turn<'_>, old: &Item, source: ItemSource, item: Item) -> Item {
+    let is_taken_out = item.status != ItemStatus::Selected && old.status == ItemStatus::Selected;
+    if !is_held(turn, old) || is_taken_out && source == ItemSource::User && !is_in_work(turn, old) {
         // A sprint selects, nobody else.
         let selected = item.status == ItemStatus::Selected;
         let status = if selected { old.status } else { item.status };
@@ -361,7 +367,7 @@ pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
 }
 
 /// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun.
-fn release_todo(turn: &mut Turn<'_>, item: &ItemId) {
+pub(in crate::engine) fn release_todo(turn: &mut Turn<'_>, item: &ItemId) {
     let waits = |todo: &Todo| {
         todo.progress.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item)
     };
@@ -489,7 +495,7 @@ fn is_free_beside(turn: &Turn<'_>, item: &Item, seen: &mut BTreeSet<ItemId>) -> 
 }
 
 /// Whether a sprint has taken the item, or an open request still works on it: then it is not changed.
-pub(in crate::engine) fn is_held(turn: &Turn<'_>, item: &Item) -> bool {
+pub(super) fn is_held(turn: &Turn<'_>, item: &Item) -> bool {
     item.status == ItemStatus::Selected || is_in_work(turn, item)
 }
 
@@ -524,7 +530,7 @@ fn is_of_approved_plan(turn: &Turn<'_>, item: &Item) -> bool {
 }
 
 /// Whether an open request still works on the item, such as one whose commit waits for the branch.
-fn is_in_work(turn: &Turn<'_>, item: &Item) -> bool {
+pub(in crate::engine) fn is_in_work(turn: &Turn<'_>, item: &Item) -> bool {
     turn.requests().any(|request| {
         request.backlog_id.as_ref() == Some(&item.backlog_id) && !request.status.is_terminal()
     })

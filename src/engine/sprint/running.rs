@@ -9,7 +9,9 @@ use super::{closing, initial, position, queue, say};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::policy::Policy;
-use crate::domain::request::{EventKind, Params, ReplyRoute, Request, RequestConversation, Room};
+use crate::domain::request::{
+    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, Room,
+};
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
@@ -79,13 +81,27 @@ pub fn slots(policy: &Policy, sprint: &Sprint) -> usize {
     }
 }
 
-/// Whether the planner has to look: after every todo, and once an interval.
+/// Whether a todo of the sprint is at work, so that there is something new to look at: one that waits for a person is
+/// not.
+pub(super) fn is_at_work<'r>(
+    sprint: &Sprint,
+    request: impl Fn(&RequestId) -> Option<&'r Request>,
+) -> bool {
+    let mut its =
+        sprint.work.todos.iter().filter_map(|todo| request(todo.progress.request_id.as_ref()?));
+    its.any(|it| {
+        matches!(it.status, RequestStatus::Queued | RequestStatus::Delegated)
+            && it.work.gate_id.is_none()
+    })
+}
+
+/// Whether the planner has to look: after every todo, and once an interval while one is at work.
 fn review_is_due(turn: &Turn<'_>, sprint: &Sprint) -> bool {
     let Some(last) = sprint.planning.last_review_at else { return true };
     let ended =
         sprint.work.todos.iter().any(|todo| todo.progress.ended_at.is_some_and(|at| at > last));
-    let interval = u64::from(turn.policy.sprint.interval_minutes) * 60;
-    ended || turn.now >= last.plus_seconds(interval)
+    let is_over = turn.now >= last.plus_seconds(turn.policy.sprint.interval_seconds());
+    ended || is_over && is_at_work(sprint, |id| turn.request(id))
 }
 
 pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, step: &Step) {
@@ -139,11 +155,13 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
     let workflow = turn.begin_todo();
     let (role, step) = (workflow.phase_owner, workflow.step);
+    let mut artifacts = sprint.kickoff.artifacts.clone();
+    artifacts.extend(item.iter().flat_map(|item| item.artifacts.clone()));
     let request = Request {
         request_id: request_id.clone(),
         scope: todo.title.clone(),
         body: words(todo, item.as_ref()),
-        artifacts: sprint.kickoff.artifacts.clone(),
+        artifacts,
         params: Params {
             kind: Some("sprint_internal".to_owned()),
             workflow: Some(workflow),

@@ -2,8 +2,9 @@
 //! next instant at which something can change by time alone.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::{backlog, say, slots, sourcing, start};
+use super::{backlog, running, say, slots, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
@@ -19,7 +20,6 @@ use crate::engine::turn::Turn;
 #[must_use]
 pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
     let scheduler = &state.scheduler;
-    let interval = u64::from(policy.sprint.interval_minutes) * 60;
     let mut instants = BTreeSet::new();
     match state.active_sprint() {
         Some(sprint) => {
@@ -31,7 +31,11 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
                 && sprint.work.paused_by.is_none()
                 && sprint.planning_request_id.is_none()
             {
-                instants.extend(sprint.planning.last_review_at.map(|at| at.plus_seconds(interval)));
+                let at_work =
+                    running::is_at_work(sprint, |id| state.requests.get(id).map(Arc::as_ref));
+                let last = sprint.planning.last_review_at.filter(|_| at_work);
+                let interval = policy.sprint.interval_seconds();
+                instants.extend(last.map(|at| at.plus_seconds(interval)));
             }
             if scheduler.slots.deferred_slot_at.is_none() {
                 instants.extend(scheduler.slots.next_slot_at);
@@ -84,13 +88,23 @@ fn next_slot(turn: &Turn<'_>) -> Option<Timestamp> {
             SprintMode::Hybrid | SprintMode::WallClock => {
                 slots::next_slot(turn.now, policy.interval_minutes, zone)
             }
-            SprintMode::Rolling => {
-                let seconds = u64::from(policy.interval_minutes) * 60;
-                let last = turn.scheduler().slots.last_completed_at.unwrap_or(turn.now);
-                last.plus_seconds(seconds).max(turn.now.plus_seconds(1))
-            }
+            SprintMode::Rolling => rolls_at(turn)
+                .filter(|at| *at > turn.now)
+                .unwrap_or_else(|| turn.now.plus_seconds(policy.interval_seconds())),
         }),
     }
+}
+
+/// An interval after the last sprint; none before the first.
+fn rolls_at(turn: &Turn<'_>) -> Option<Timestamp> {
+    let last = turn.scheduler().slots.last_completed_at?;
+    Some(last.plus_seconds(turn.policy.sprint.interval_seconds()))
+}
+
+/// Whether the interval after the last sprint went by with nothing to do: what comes then waits for no slot.
+fn is_over_the_interval(turn: &Turn<'_>) -> bool {
+    turn.policy.sprint.mode == SprintMode::Rolling
+        && rolls_at(turn).is_some_and(|at| at <= turn.now)
 }
 
 /// Whether sprints are a matter of this workspace at all: nobody is asked for a milestone, and no slot is
@@ -114,9 +128,9 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
         let next = next_slot(turn);
         turn.edit_scheduler().slots.next_slot_at = next;
     }
-    let late = turn.scheduler().slots.next_slot_at.is_some_and(|at| at <= now);
+    let passed = turn.scheduler().slots.next_slot_at.is_some_and(|at| at <= now);
     if turn.policy.sprint.start_mode == StartMode::ManualDaily {
-        if late {
+        if passed {
             let next = next_slot(turn);
             turn.edit_scheduler().slots.next_slot_at = next;
         }
@@ -124,10 +138,14 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
         return;
     }
     drop_echoes(turn);
-    let deferred = turn.scheduler().slots.deferred_slot_at.is_some();
     let prospect = prospect(turn);
+    if prospect == Prospect::Stopped && turn.scheduler().slots.deferred_slot_at.is_some() {
+        // The slot came while what was stopped still ran: the next one decides.
+        turn.edit_scheduler().slots.deferred_slot_at = None;
+    }
+    let deferred = turn.scheduler().slots.deferred_slot_at.is_some();
     if prospect == Prospect::Nothing {
-        if late || deferred {
+        if passed || deferred {
             skip(turn, "no_actionable_backlog");
         }
         say::idle(turn);
@@ -137,7 +155,7 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
         Some(Trigger::DeferredSlot)
     } else if turn.policy.sprint.mode == SprintMode::Hybrid && prospect == Prospect::Fresh {
         Some(Trigger::BacklogReady)
-    } else if late {
+    } else if passed || prospect == Prospect::Fresh && is_over_the_interval(turn) {
         Some(Trigger::ScheduledSlot)
     } else {
         None
@@ -151,7 +169,7 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
     if sourcing::waits_for_review_of_blocked(turn) {
         return;
     }
-    let next = if late { next_slot(turn) } else { turn.scheduler().slots.next_slot_at };
+    let next = if passed { next_slot(turn) } else { turn.scheduler().slots.next_slot_at };
     let scheduler = turn.edit_scheduler();
     scheduler.slots.deferred_slot_at = None;
     scheduler.slots.next_slot_at = next;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::duties::{self, DutyRequest};
-use super::{is_held, queue, say};
+use super::{queue, say};
 use crate::domain::effect::EffectKind;
 use crate::domain::finding::Finding;
 use crate::domain::ids::{ItemId, RequestId};
@@ -20,10 +20,11 @@ use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::{ProposedItem, ProposedOrigin};
 use crate::domain::schedule::{ReviewEnd, SourcingStatus};
-use crate::domain::sprint::{Duty, DutyDetails};
+use crate::domain::sprint::{Duty, DutyDetails, Todo};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::intent;
+use crate::engine::message::saved;
 use crate::engine::turn::Turn;
 
 /// Findings that one look hands on.
@@ -43,9 +44,10 @@ pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
     if !wanted || looking || state.requests.values().map(Arc::as_ref).any(open) {
         return None;
     }
-    let interval = u64::from(policy.sprint.interval_minutes) * 60;
     let last = state.scheduler.sourcing.last_at.or(state.scheduler.slots.last_started_at);
-    Some(last.map_or(Timestamp::from_millis(0), |last| last.plus_seconds(interval)))
+    Some(last.map_or(Timestamp::from_millis(0), |last| {
+        last.plus_seconds(policy.sprint.interval_seconds())
+    }))
 }
 
 /// Looks for findings where it is time.
@@ -66,7 +68,11 @@ pub(super) fn discovered(
     findings: Vec<Finding>,
     watermarks: BTreeMap<String, String>,
 ) {
-    turn.edit_scheduler().sourcing.watermarks = watermarks;
+    let sourcing = &mut turn.edit_scheduler().sourcing;
+    sourcing.watermarks = watermarks;
+    // What was read already is not found again.
+    let unjudged = std::mem::take(&mut sourcing.unjudged);
+    let findings = [unjudged, findings].concat();
     let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
     let is_known = |finding: &Finding| {
         known.contains(&finding.trace)
@@ -192,8 +198,11 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
         Err(reason) => {
             scheduler.sourcing.review_status =
                 ReviewEnd::Failed(crate::engine::say::cut(&reason, 200));
-            // The same findings may be looked at again.
+            // The next look hands the same findings on again.
             scheduler.sourcing.fingerprint.clear();
+            let duty = request.params.duty.as_ref();
+            scheduler.sourcing.unjudged =
+                duty.map(DutyDetails::findings).unwrap_or_default().to_vec();
         }
     }
 }
@@ -214,10 +223,20 @@ fn store(
     Ok((merged.added, merged.updated))
 }
 
-/// Whether a sprint has to wait until the planner has looked at what is blocked. It looks once at each set.
-pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
+/// What is blocked, in its order, and a digest of it as it is now.
+fn blocked<'t>(turn: &'t Turn<'_>) -> (Vec<&'t Item>, String) {
     let items = turn.items().into_values();
     let mut blocked: Vec<&Item> = items.filter(|item| item.status == ItemStatus::Blocked).collect();
+    blocked.sort_by_key(|item| (item.priority_rank, item.updated_at, item.backlog_id.clone()));
+    let keys: Vec<String> =
+        blocked.iter().map(|item| format!("{}@{}", item.backlog_id, item.updated_at)).collect();
+    let print = digest(keys.iter().map(String::as_str));
+    (blocked, print)
+}
+
+/// Whether a sprint has to wait until the planner has looked at what is blocked. It looks once at each set.
+pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
+    let (blocked, print) = blocked(turn);
     if blocked.is_empty() {
         if !turn.scheduler().blocked_review.fingerprint.is_empty() {
             let scheduler = turn.edit_scheduler();
@@ -228,10 +247,6 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
         }
         return false;
     }
-    blocked.sort_by_key(|item| (item.priority_rank, item.updated_at, item.backlog_id.clone()));
-    let keys: Vec<String> =
-        blocked.iter().map(|item| format!("{}@{}", item.backlog_id, item.updated_at)).collect();
-    let print = digest(keys.iter().map(String::as_str));
     let scheduler = turn.scheduler();
     if scheduler.blocked_review.fingerprint == print {
         return scheduler.blocked_review.status == ReviewEnd::Open;
@@ -270,7 +285,11 @@ pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
         Ok(_) => ReviewEnd::Completed,
         Err(reason) => ReviewEnd::Failed(crate::engine::say::cut(&reason, 200)),
     };
-    turn.edit_scheduler().blocked_review.status = status;
+    // What the planner has left or made so is not shown to it again.
+    let (_, print) = blocked(turn);
+    let review = &mut turn.edit_scheduler().blocked_review;
+    review.status = status;
+    review.fingerprint = print;
 }
 
 /// A person wrote into the room of a todo that had to be put aside, or asks for the same elsewhere, by the id of its item
@@ -293,7 +312,7 @@ pub(in crate::engine) fn answered(
             || flat(&words) == flat(&item.title)
     };
     let items = turn.items().into_values();
-    let item = items.filter(|item| item.status == ItemStatus::Blocked).find(|item| {
+    let item = items.filter(|item| !queue::is_held(turn, item)).find(|item| {
         let request = item.origin.text("request_id");
         let has_ended = |id: &str| {
             let request = RequestId::parse(id).ok().and_then(|id| turn.request(&id));
@@ -302,14 +321,16 @@ pub(in crate::engine) fn answered(
                 None => it.status.is_terminal(),
             })
         };
-        let is_meant = match room_of {
-            Some(room_of) => request == Some(room_of.as_str()) && !is_held(turn, item),
-            None => names(item) && !is_held(turn, item),
+        // What is said in its room goes with it until somebody begins.
+        let is_meant = match (room_of, item.status) {
+            (Some(room_of), ItemStatus::Blocked | ItemStatus::Pending) => item.is_of_ended(room_of),
+            (None, ItemStatus::Blocked) => names(item),
+            (_, _) => false,
         };
         is_meant && request.is_none_or(has_ended)
     })?;
     let (id, title) = (item.backlog_id.clone(), item.title.clone());
-    bring_back(turn, &id, &message.author.name, &message.content);
+    bring_back(turn, &id, &message.author.name, &message.content, &saved(message));
     Some(title)
 }
 
@@ -320,17 +341,46 @@ pub(in crate::engine) fn put_aside_with<'t>(
 ) -> Option<&'t Item> {
     let mut items = turn.items().into_values();
     items.find(|item| {
-        item.status == ItemStatus::Blocked && item.is_of_ended(request) && !is_held(turn, item)
+        item.status == ItemStatus::Blocked
+            && item.is_of_ended(request)
+            && !queue::is_held(turn, item)
     })
 }
 
+/// What somebody said, as an item keeps it.
+fn answer(by: &str, words: &str) -> String {
+    match words.trim() {
+        "" => String::new(),
+        words => crate::engine::say::cut(&format!("{by}: {words}"), 4_000),
+    }
+}
+
+/// What people wrote to the request of a todo goes to whoever does it again.
+pub(super) fn keep_words(turn: &mut Turn<'_>, todo: &Todo) {
+    let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
+    let Some((request, item)) = request.zip(todo.backlog_id.clone()) else { return };
+    let said = request.params.followups.iter().filter(|words| !words.at_gate);
+    let said: Vec<(String, Vec<String>)> =
+        said.map(|it| (answer(&it.author_name, &it.body), it.artifacts.clone())).collect();
+    if !said.is_empty() {
+        turn.edit_item(&item, |item| {
+            for (said, files) in said {
+                item.add_answer(said, &files);
+            }
+        });
+    }
+}
+
 /// What was put aside is possible again, with what somebody said about it.
-pub(in crate::engine) fn bring_back(turn: &mut Turn<'_>, id: &ItemId, by: &str, words: &str) {
-    let answer = format!("{by}: {}", words.trim());
+pub(in crate::engine) fn bring_back(
+    turn: &mut Turn<'_>,
+    id: &ItemId,
+    by: &str,
+    words: &str,
+    files: &[String],
+) {
     turn.edit_item(id, |item| {
-        if !words.trim().is_empty() {
-            item.answers.push(crate::engine::say::cut(&answer, 4_000));
-        }
+        item.add_answer(answer(by, words), files);
         item.origin.remove(GAVE_UP);
         item.status = ItemStatus::Pending;
         item.clear_blockers();

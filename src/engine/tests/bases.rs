@@ -7,6 +7,7 @@ use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::evidence::{BaseStanding, BaseVerdict, CheckVerdict, Evidence};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
+use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{GateTable, Policy};
 use crate::domain::request::RequestStatus;
@@ -113,10 +114,11 @@ fn nobody_looks_at_a_base_where_that_is_off_or_there_are_no_checks() {
 
 /// A request whose plan has these criteria, whose developer changes nothing, on a base where the check `tests` passes;
 /// QA judges so.
+/// The checks cannot be started at first, and somebody has it tried again.
 fn without_a_change(criteria: &[&str], judged_as: EvidenceResult) -> (World, RequestId, usize) {
     let mut world = World::new(with(Stance::Ask));
     let id = world.message("do it");
-    let mut judged = 0;
+    let (mut judged, mut starts) = (0, false);
     while let Some(todo) = world.todo().first().cloned() {
         if let Todo::Run(run) = &todo {
             let (role, step) =
@@ -144,6 +146,12 @@ fn without_a_change(criteria: &[&str], judged_as: EvidenceResult) -> (World, Req
             let (commit, verdict) = ("b0".to_owned(), BaseVerdict::Green);
             let base = BaseStanding { commit, verdict, passed, ..BaseStanding::default() };
             world.effect(effect, EffectOutcome::BaseProven(base));
+        } else if matches!(kind, EffectKind::Checks { .. }) && !std::mem::replace(&mut starts, true)
+        {
+            world.effect(effect, EffectOutcome::failed("no such program"));
+            assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+            world.command(Command::Retry { request_id: id.clone() });
+            assert_eq!(world.request(&id).status, RequestStatus::Delegated);
         } else if matches!(kind, EffectKind::Commit { .. }) {
             world.effect(effect, EffectOutcome::NothingChanged { base: "b0".to_owned() });
         } else {
@@ -175,7 +183,11 @@ fn nothing_has_to_change_where_the_check_of_every_criterion_passes_at_the_base_a
         let request = world.request(&id);
         let code = request.blocked.as_ref().map(|it| it.code.word());
         assert_eq!(code, Some("no_change"), "{criteria:?}: {request:#?}");
-        assert_eq!(judged, usize::from(judged_as == EvidenceResult::Fail), "QA is asked about the same base once");
+        assert_eq!(
+            judged,
+            usize::from(judged_as == EvidenceResult::Fail),
+            "QA is asked about the same base once"
+        );
     }
 }
 

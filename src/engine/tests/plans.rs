@@ -1,6 +1,7 @@
 //! Plans that people bring: taken in once, changed only when exactly the change was approved, and never under way.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -129,17 +130,19 @@ fn what_an_agent_says_of_a_persons_plan_changes_nothing_and_is_no_news() {
 #[test]
 fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let mut world = World::new(by_hand());
-    let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
+    let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"]), item("US-3", &[])]);
     import(&mut world, &letters, None);
     world.command(Command::SprintStart {
         kickoff: Box::new(Kickoff { milestone: "Letters".to_owned(), ..Kickoff::default() }),
     });
-    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
-    {
+    let todo = loop {
+        let mut todos = sprint(&world).work.todos.into_iter();
+        if let Some(todo) = todos.find(|todo| todo.progress.status == TodoStatus::Running) {
+            break todo;
+        }
         let next: Next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
-    }
-    let todo = sprint(&world).work.todos[0].clone();
+    };
     let id = todo.backlog_id.expect("an item");
     let held = world.item(&id);
     let running = held.plan.clone().expect("an item of the plan");
@@ -156,7 +159,7 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
         all.map(|item| (item.backlog_id == id, item.effort)).collect()
     };
     let efforts = of_plan(&world);
-    assert_eq!((efforts.len(), efforts.contains(&(true, 0))), (2, true), "{efforts:?}");
+    assert_eq!((efforts.len(), efforts.contains(&(true, 0))), (3, true), "{efforts:?}");
     for item in &mut letters.items {
         item.criteria.push("and more".into());
     }
@@ -164,6 +167,25 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     assert_eq!(world.item(&id), held, "what is under way");
     let all = world.state.backlog.values().filter(|item| item.plan.as_ref() == Some(&running));
     assert_eq!(all.count(), 2, "the one at work, and the one that is queued");
+    // What waits in the sprint is one item, with the new words, and its todo says them.
+    let is_other = |it: &&Arc<Item>| {
+        it.depends_on.is_empty() && it.plan.as_ref().is_some_and(|of| *of != running)
+    };
+    let waits = world.state.backlog.values().find(is_other);
+    let waits = Item::clone(waits.expect("the other one"));
+    assert_eq!((waits.status, waits.effort), (ItemStatus::Selected, 3));
+    let of_it = |world: &World| {
+        let mut todos = sprint(world).work.todos.into_iter();
+        todos.find(|todo| todo.backlog_id.as_ref() == Some(&waits.backlog_id)).expect("its todo")
+    };
+    let criteria = of_it(&world).acceptance_criteria;
+    assert!(criteria.iter().any(|it| it.text == "and more"), "{criteria:?}");
+    // A person takes it out of the sprint, and nobody builds it.
+    let payload =
+        json!([{"backlog_id": waits.backlog_id, "status": "dropped", "dropped_reason": "no"}]);
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    assert_eq!(of_it(&world).progress.status, TodoStatus::Cancelled);
+    assert_eq!(world.item(&waits.backlog_id).status, ItemStatus::Dropped);
 }
 
 #[test]

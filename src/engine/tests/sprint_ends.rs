@@ -10,10 +10,13 @@ use crate::domain::effect::{
     Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, ProofMode,
 };
 use crate::domain::event::Event;
+use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
-use crate::domain::incoming::Command;
+use crate::domain::incoming::{Attachment, Command};
 use crate::domain::item::{Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
+use crate::domain::modes::SprintMode;
+use crate::domain::policy::{GateTable, Policy, SprintPolicy};
 use crate::domain::request::{Request, RequestRoute, RequestStatus, RequestWork};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
@@ -112,21 +115,119 @@ fn what_comes_late_for_an_ended_sprint_leaves_the_next_one_alone() {
     assert_eq!(world.state.scheduler.active_sprint_id, Some(second));
 }
 
-#[test]
-fn what_a_stop_released_waits_for_the_next_slot() {
-    let mut world = World::new(policy());
-    add(&mut world, "alpha");
-    add(&mut world, "beta");
-    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
-    {
+/// Goes on until a todo of the sprint is at work, and returns it.
+fn until_at_work(world: &mut World) -> Todo {
+    loop {
+        let mut todos = sprint(world).work.todos.into_iter();
+        if let Some(todo) = todos.find(|it| it.progress.status == TodoStatus::Running) {
+            return todo;
+        }
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
+}
+
+#[test]
+fn what_a_stop_released_waits_for_the_next_slot() {
+    for slot_came in [false, true] {
+        let mut world = World::new(policy());
+        add(&mut world, "alpha");
+        add(&mut world, "beta");
+        until_at_work(&mut world);
+        if slot_came {
+            let slot = world.state.scheduler.slots.next_slot_at.expect("a slot");
+            world.clock = slot.millis();
+            world.submit(Event::Tick);
+            assert_eq!(world.state.scheduler.slots.deferred_slot_at, Some(slot));
+        }
+        world.command(Command::SprintStop { now: true });
+        world.finish_well();
+        assert_eq!(world.state.sprint_ids.len(), 1, "nothing begins against a person's word");
+        let slot = world.state.scheduler.slots.next_slot_at.expect("a slot");
+        world.clock = slot.millis();
+        world.submit(Event::Tick);
+        assert_eq!(sprint(&world).trigger, Trigger::ScheduledSlot);
+        assert_eq!(world.state.sprint_ids.len(), 2);
+    }
+}
+
+#[test]
+fn a_rolling_team_with_nothing_to_do_sleeps_for_an_interval_and_begins_what_comes_at_once() {
+    let rolling = SprintPolicy { mode: SprintMode::Rolling, ..SprintPolicy::default() };
+    let mut world = World::new(Policy { sprint: rolling, ..policy() });
+    add(&mut world, "alpha");
+    let slot = world.state.scheduler.slots.next_slot_at.expect("a slot");
+    world.clock = slot.millis();
+    world.submit(Event::Tick);
+    world.finish_well();
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+    let interval = i64::from(world.policy.sprint.interval_minutes) * 60_000;
+    world.clock += interval + 1;
+    world.submit(Event::Tick);
+    let next = world.state.scheduler.slots.next_slot_at.expect("a slot");
+    assert_eq!(next.millis(), world.clock + interval, "not in a second, for ever");
+    add(&mut world, "beta");
+    assert_eq!(world.state.sprint_ids.len(), 2, "its interval is over");
+}
+
+#[test]
+fn what_people_wrote_to_a_todo_is_read_by_whoever_does_it_again() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let todo = until_at_work(&mut world);
+    world.deliver();
+    let request = todo.progress.request_id.expect("its request");
+    let room = world.request(&request).conversation.room.and_then(|room| room.thread_id);
+    let room = room.expect("a room");
+    let said = world.words(room, 900, "keep the old name");
+    world.submit(Event::Message(said));
     world.command(Command::SprintStop { now: true });
     world.finish_well();
-    assert_eq!(world.state.sprint_ids.len(), 1, "nothing begins against a person's word");
-    assert!(world.wait_until_due());
-    assert_eq!(sprint(&world).trigger, Trigger::ScheduledSlot);
+    world.deliver();
+    let item = todo.backlog_id.expect("its item");
+    assert_eq!(world.item(&item).answers, ["owner: keep the old name"]);
+    // What is said in the room afterwards goes with it, and its file as well.
+    let mut said = world.words(room, 901, "here is the logo");
+    said.attachments.push(Attachment {
+        filename: "logo.png".to_owned(),
+        size: 4,
+        saved: Some("shared_workspace/attachments/1/logo.png".to_owned()),
+    });
+    world.submit(Event::Message(said));
+    assert!(world.state.requests.values().all(|it| it.status.is_terminal()), "no other work");
+    world.command(kickoff());
+    let again = loop {
+        let mine = |it: &&Arc<Request>| it.backlog_id.as_ref() == Some(&item);
+        let begun = world.state.requests.values().filter(|it| !it.status.is_terminal()).find(mine);
+        if let Some(request) = begun {
+            break Request::clone(request);
+        }
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    };
+    for words in ["owner: keep the old name", "owner: here is the logo"] {
+        assert!(again.body.contains(words), "{}", again.body);
+    }
+    assert!(again.artifacts.iter().any(|file| file.ends_with("logo.png")), "{again:#?}");
+    assert_eq!(again.params.retry_of_request_id, Some(request));
+}
+
+#[test]
+fn a_sprint_whose_plan_waits_at_the_end_of_the_day_goes_on_when_it_is_restarted() {
+    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..by_hand() });
+    world.command(kickoff());
+    world.finish_well();
+    assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
+    world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis();
+    world.submit(Event::Tick);
+    world.finish_well();
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Blocked);
+    assert_eq!(ended.closing.status, Some(CloseoutStatus::PlanningIncomplete));
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+    world.finish_well();
+    assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
 }
 
 #[test]

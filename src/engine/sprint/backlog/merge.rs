@@ -368,7 +368,10 @@ impl<'a> Work<'a> {
         let said =
             entry.word("status", "pending, selected, blocked, done, carried_over or dropped")?;
         let reason = entry.text("dropped_reason", MAX_TEXT)?;
-        let in_work = item.status == ItemStatus::Selected;
+        // People take out of a sprint what waits there; a planner gives it another place.
+        let may_take_out = self.context.source == ItemSource::User
+            && !self.context.fixed.contains(&item.backlog_id);
+        let in_work = item.status == ItemStatus::Selected && !may_take_out;
         match said {
             Some(ItemStatus::Pending) if !in_work => {
                 item.status = ItemStatus::Pending;
