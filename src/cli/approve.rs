@@ -110,7 +110,8 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             }
             if let Some(WayAhead { turns, usd }) = &gate.ahead {
                 let cost = usd.as_ref().map(|usd| format!(", about ${usd}")).unwrap_or_default();
-                say(format_args!("The way ahead: {turns} turns of roles{cost}."));
+                let runs = if *turns == 1 { "run" } else { "runs" };
+                say(format_args!("Still to come: {turns} agent {runs}{cost}."));
             }
         }
         (GateKind::Action, _) => {
@@ -122,7 +123,7 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             if let Some(asked) = &request.work.preparation_asked {
                 say(format_args!("It alters: {}", asked.files.join(", ")));
                 say(
-                    "What they name is the code of others. With a yes this runs, apart from everything else:",
+                    "They name code that others wrote. With a yes these commands run, and what they make is kept apart:",
                 );
                 asked.commands.iter().for_each(|command| say(format_args!("  {command}")));
                 if asked.has_network {

@@ -250,7 +250,7 @@ pub(super) fn failure(error: ProofError) -> Failure {
         ProofError::NothingToPrepare(_) => Some("docs/checks.md shows an entry of `prepare`"),
         ProofError::Busy(_) => Some("wait for it, or end it with Ctrl-C"),
         ProofError::Git(GitError::PreparationAsked(_)) => Some(
-            "what they name is the code of others; `--prepare` runs it, apart from everything else",
+            "they name code that others wrote; `--prepare` runs it, apart from everything else",
         ),
         ProofError::Config(_) | ProofError::Git(_) | ProofError::File(_) | ProofError::Cut(_) => {
             None

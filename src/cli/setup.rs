@@ -30,7 +30,8 @@ pub(super) struct Args {
     /// set already counts, and then you are asked
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A `teams local-guild` on this machine instead of Discord; it needs no token
+    /// A `teams local-guild` on this machine instead of Discord, by the whole address that it prints; it needs no
+    /// token
     #[arg(long, value_name = "URL", conflicts_with_all = ["token_file", "base_url"])]
     local: Option<String>,
     /// Another server than Discord's that speaks its language

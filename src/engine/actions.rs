@@ -21,6 +21,20 @@ use crate::domain::sprint::Kickoff;
 /// Carries out a control action for the request that asked for it.
 pub(super) fn control(turn: &mut Turn<'_>, id: &RequestId, action: &ControlAction) {
     let text = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
+    // It is done with the rights of whoever asked, and their words alone stand for that.
+    let asked = turn.request(id);
+    let others = asked.is_some_and(|it| it.params.followups.iter().any(|words| words.is_others));
+    let takes_rights = match (action.kind, action.command) {
+        (ControlKind::ExecuteAction, _) => false,
+        (ControlKind::SprintLifecycle, command) => command != Some(SprintCommand::Status),
+        (ControlKind::CancelRequest, _) => true,
+    };
+    if others && takes_rights {
+        let who = asked.map(|it| it.conversation.reply_route.author_name.clone());
+        let values = json!({ "kind": action.kind, "who": who });
+        ending::end(turn, id, RequestStatus::Failed, "control.others_wrote", values);
+        return;
+    }
     match action.kind {
         ControlKind::CancelRequest => cancel(turn, id, &text(&action.request_id)),
         ControlKind::ExecuteAction => {

@@ -120,6 +120,8 @@ pub enum Denied {
     NotThisWay,
     /// Somebody else has to decide what this person asked for.
     OwnRequest,
+    /// It was said to the team alone, and stays between the two.
+    Private,
     /// The right is missing. Say so.
     MissingRight(Right),
 }
@@ -160,6 +162,10 @@ fn check(
         Resource::Request(request) => request.conversation.reply_route.author_id == Some(author.id),
     };
     person(policy, author, guild, right_for(action, own))?;
+    let is_private = |request: &Request| request.conversation.reply_route.is_dm && !own;
+    if matches!((action, resource), (Action::Say, Resource::Request(it)) if is_private(it)) {
+        return Err(Denied::Private);
+    }
     if action == Action::Decide && own && policy.four_eyes {
         return Err(Denied::OwnRequest);
     }

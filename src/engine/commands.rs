@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, Resource, act, authorize, is_known};
+use super::authorize::{Denied, Granted, Resource, act, authorize, is_known};
 use super::decision::Answer;
 use super::gates::{self, ShownContent, Verdict};
 use super::plan::import;
@@ -290,8 +290,12 @@ fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answ
     };
     let language = request.conversation.language;
     let values = json!({ "request_id": id.as_str(), "status": request.status });
-    let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
-        return Answer::Refused(plain(language, "not_allowed", json!({})));
+    let granted = match authorize(turn.policy, actor, Resource::Request(&request)) {
+        Ok(granted) => granted,
+        Err(Denied::Private) => {
+            return Answer::Refused(plain(language, "cancel.not_yours", values));
+        }
+        Err(_) => return Answer::Refused(plain(language, "not_allowed", json!({}))),
     };
     let limit = turn.policy.limits.message_chars;
     if text.trim().is_empty() {

@@ -131,6 +131,7 @@ fn hears(
         | Denied::UntrustedBot
         | Denied::NotThisWay
         | Denied::OwnRequest
+        | Denied::Private
         | Denied::OwnVoice => IgnoreReason::Silent("may not ask"),
     })
 }
@@ -220,10 +221,7 @@ fn resumed(turn: &Turn<'_>, actor: &Actor, message: &Message) -> Option<RequestI
     let request = turn.request(&id).filter(|request| !request.status.is_terminal())?;
     let said: Result<Granted<act::Say>, _> =
         authorize(turn.policy, actor, Resource::Request(request));
-    let route = &request.conversation.reply_route;
-    // What somebody said to the team alone stays there.
-    let is_theirs = !route.is_dm || route.author_id == Some(message.author.id);
-    (said.is_ok() && is_theirs).then_some(id)
+    said.is_ok().then_some(id)
 }
 
 /// The request that has ended and that words want to go on.

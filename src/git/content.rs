@@ -29,6 +29,10 @@ use crate::platform::disk::is_full;
 use crate::platform::files;
 
 const ATTRIBUTES: &str = ".gitattributes";
+/// Bytes of one such file at most.
+const MAX_ATTRIBUTES: u64 = 1 << 20;
+/// Bytes of a new or changed file at most: what agents leave is read into memory.
+const MAX_FILE: u64 = 1 << 30;
 
 /// The repository with `dir` as its working files and an index of its own.
 pub(super) fn view(repository: Repository, dir: &Path) -> Result<Repository> {
@@ -99,6 +103,19 @@ pub(super) fn look(
         known.filter(|it| is_valid && it.stat.is_still(&Stat::of(meta)))
     };
     refuse_inside(view, &submodules, &inside, known)?;
+    for (path, meta) in &found {
+        let is_large = meta.is_file() && meta.len() > MAX_FILE && known(path, meta).is_none();
+        // A project may have such a file itself.
+        let lies_there = |(id, _): &(Oid, u32)| {
+            objects.read_header(*id).is_ok_and(|(size, _)| size as u64 == meta.len())
+        };
+        if is_large && !tracked.get(path).is_some_and(lies_there) {
+            return Err(GitError::FileTooLarge {
+                path: as_path(path).to_owned(),
+                bytes: meta.len(),
+            });
+        }
+    }
     let gone = tracked
         .iter()
         .filter(|(path, (_, mode))| *mode != MODE_GITLINK && !found.contains_key(*path));
@@ -402,6 +419,9 @@ impl Walk<'_> {
                     self.folder(&full, &path)?;
                 }
             } else if meta.is_file() || meta.is_symlink() {
+                if name == ATTRIBUTES && meta.len() > MAX_ATTRIBUTES {
+                    return Err(GitError::FileTooLarge { path, bytes: meta.len() });
+                }
                 if name == ATTRIBUTES && !is_inside {
                     let id = if meta.is_file() {
                         Oid::hash_object(git2::ObjectType::Blob, &files::read(&full)?)?
@@ -695,8 +715,8 @@ pub(super) fn reset(
     Err(GitError::Unsteady { path: root })
 }
 
-/// [`write_tree`] where nobody is at work: what was changed in submodules is put back, and of repositories that were made
-/// inside goes what makes them some.
+/// [`write_tree`] where nobody is at work: what was changed in submodules is put back, of repositories that were made
+/// inside goes what makes them some, and files go that are too large to be read.
 pub(super) fn write_settled(
     view: &Repository,
     filters: &Filters,
@@ -708,6 +728,9 @@ pub(super) fn write_settled(
         match (look(view, filters, base, seen), view.workdir()) {
             (Err(GitError::InsideSubmodule { path, .. }), Some(root)) => {
                 make_way(root, &path)?;
+                files::remove_any(&root.join(path))?;
+            }
+            (Err(GitError::FileTooLarge { path, .. }), Some(root)) => {
                 files::remove_any(&root.join(path))?;
             }
             (Err(GitError::NestedRepository { path }), Some(root)) => {

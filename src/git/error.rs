@@ -45,6 +45,14 @@ pub enum GitError {
         /// Relative to the project's root.
         path: PathBuf,
     },
+    /// A file was made that is larger than anything that is taken in.
+    #[error("{} has {bytes} bytes, more than the team takes in of one file; leave it out, or let git ignore it", path.display())]
+    FileTooLarge {
+        /// Relative to the project's root.
+        path: PathBuf,
+        /// How large it is.
+        bytes: u64,
+    },
     /// A file was changed where the project has a submodule.
     #[error(
         "{} lies in the submodule {}, which stays at its commit; change it in its own repository, and ask for its new \

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
 
 use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
 use super::state::State as World;
+use crate::platform::transport::digest;
 
-/// Who is let in: a person by token, or the page, which speaks for everyone.
+/// Who is let in: a person by token, or the page by its key, which speaks for everyone.
 pub(crate) struct Caller(Option<Id>);
 
 impl FromRequestParts<Arc<Guild>> for Caller {
@@ -29,12 +31,40 @@ impl FromRequestParts<Arc<Guild>> for Caller {
         let origin = header(&parts.headers, "origin");
         let own = origin.is_some_and(|it| it.strip_prefix("http://") == Some(host));
         let fetched = header(&parts.headers, "sec-fetch-site") == Some("same-origin");
-        if own || (origin.is_none() && fetched) {
+        let has_key = || guild.read(|state| has_key(state, &parts.headers));
+        if (own || origin.is_none() && fetched) && has_key() {
             Ok(Caller(None))
         } else {
             Err(Refusal::Unauthorized)
         }
     }
+}
+
+/// What the page is opened with. Programs of this machine reach the server as well as a browser does, and say of
+/// themselves what they like; only whoever was told the address has the key. It stays as it is over restarts.
+pub(crate) fn key(world: &World) -> Result<String, Refusal> {
+    let owner = world.users.get(&world.meta()?.owner).ok_or(Refusal::UnknownUser)?;
+    Ok(digest(format!("page {}", owner.token).as_bytes())[..32].to_owned())
+}
+
+/// The cookie by which a browser shows the key of a page: several guilds of one machine have one each.
+#[must_use]
+pub fn page_cookie(key: &str) -> String {
+    format!("teams_{}={key}", key.get(..8).unwrap_or_default())
+}
+
+fn has_key(world: &World, headers: &HeaderMap) -> bool {
+    let Ok(wanted) = key(world).map(|key| page_cookie(&key)) else { return false };
+    let cookies = header(headers, "cookie").unwrap_or_default();
+    cookies.split(';').any(|it| it.trim() == wanted)
+}
+
+/// Where a browser that was opened with the key goes on without it in its address; none where it is another one.
+pub(crate) fn opened(world: &World, said: &str) -> Option<HeaderValue> {
+    let key = key(world).ok().filter(|key| key == said)?;
+    let year = 365 * 24 * 60 * 60;
+    let kept = format!("{}; Path=/; Max-Age={year}; HttpOnly; SameSite=Strict", page_cookie(&key));
+    HeaderValue::from_str(&kept).ok()
 }
 
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

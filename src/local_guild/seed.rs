@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
+use super::caller;
 use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
@@ -51,7 +52,7 @@ pub struct GuildInfo {
     pub base_url: String,
     /// `ws://127.0.0.1:port`.
     pub gateway_url: String,
-    /// Where a person opens the page.
+    /// Where a person opens the page, with its key.
     pub page_url: String,
     /// The one guild.
     pub guild_id: String,
@@ -155,7 +156,7 @@ pub(crate) fn info(guild: &Guild) -> Result<GuildInfo, Refusal> {
         Ok(GuildInfo {
             base_url: guild.base.clone(),
             gateway_url: guild.gateway.clone(),
-            page_url: format!("{}/", guild.base),
+            page_url: format!("{}/?key={}", guild.base, caller::key(state)?),
             guild_id: state.meta()?.id.to_string(),
             channels: texts.map(|it| (it.name.clone(), it.id.to_string())).collect(),
             bots: accounts(true),

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +30,8 @@ use crate::platform::{ids, tasks};
 
 /// Bytes of one call.
 pub(super) const MAX_CALL: usize = 4 << 20;
+/// How long a call may take to come.
+const READS: Duration = Duration::from_secs(30);
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -202,7 +205,10 @@ async fn serve(
 async fn read(stream: &mut UnixStream) -> Result<Result<Call, Reply>, ControlError> {
     let mut line = String::new();
     let limit = MAX_CALL as u64;
-    BufReader::new(stream.take(limit)).read_line(&mut line).await?;
+    let mut reader = BufReader::new(stream.take(limit));
+    tokio::time::timeout(READS, reader.read_line(&mut line))
+        .await
+        .map_err(std::io::Error::from)??;
     Ok(call_of(&line).map_err(Reply::no))
 }
 

@@ -1,6 +1,7 @@
 //! Each role's delegations: the next envelope of its inbox becomes a run, a worker is assigned to it, and the run is
 //! followed until its report is applied.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -194,6 +195,7 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
         run_id: &run_id,
         calls: RunCalls::default(),
         blobs: Vec::new(),
+        results: VecDeque::new(),
     };
     following.follow().await?;
     tidy(team, request_id).await
@@ -247,7 +249,12 @@ struct Following<'a> {
     calls: RunCalls,
     /// What was packed for the worker, which nobody needs once the run is over.
     blobs: Vec<Payload>,
+    /// Results that its agent has handed in by its tool, the last ones: the worker has taken those before.
+    results: VecDeque<Payload>,
 }
+
+/// Results that an agent handed in whose bytes are kept for the worker.
+const RESULTS: usize = 4;
 
 /// Whether a run is followed on.
 enum Follow {
@@ -258,7 +265,7 @@ enum Follow {
 impl Following<'_> {
     async fn follow(mut self) -> Result<(), DispatchError> {
         let followed = self.until_over().await;
-        for blob in &self.blobs {
+        for blob in self.blobs.iter().chain(&self.results) {
             worker::remove(&*self.team.transport, blob).await;
         }
         self.team.signals.forget(self.run_id);
@@ -454,7 +461,13 @@ impl Following<'_> {
             Decision::Answer { call, what } => {
                 let answer = self.calls.answer(self.team, run, call.clone(), what).await;
                 let kept = answer.as_ref().and_then(|answer| answer.keep.as_ref());
-                self.blobs.extend(kept.map(|kept| kept.result.clone()));
+                self.results.extend(kept.map(|kept| kept.result.clone()));
+                if self.results.len() > RESULTS
+                    && let Some(taken) = self.results.pop_front()
+                    && !self.results.contains(&taken)
+                {
+                    worker::remove(&*self.team.transport, &taken).await;
+                }
                 if let (Some(RenewalRequest { boot, .. }), Some(answer)) = (asked, answer) {
                     let body = HubBody::Answer { call, answer };
                     send(self.team, self.run_id, generation, Some(boot.clone()), body).await;

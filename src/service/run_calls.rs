@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::net::UnixStream;
 
@@ -24,6 +24,8 @@ pub use crate::agents::RUN_SOCKET;
 /// What is kept of the calls of one generation of a run.
 #[derive(Debug, Default)]
 pub(super) struct RunCalls {
+    /// Times that its agent used a tool.
+    uses: AtomicU32,
     /// Notes that it made.
     notes: AtomicU32,
     /// What it was refused.
@@ -34,6 +36,9 @@ pub(super) struct RunCalls {
 
 /// Answers that are kept.
 const KEPT: usize = 64;
+
+/// Times that the agent of one generation may use a tool: what it changes by that is kept for good.
+const USES: u32 = 500;
 
 impl RunCalls {
     /// Answers a call, once: said again, it has the same answer. `None` where it was not understood, and has to be said
@@ -85,7 +90,11 @@ impl RunCalls {
                 return None;
             }
         };
+        let is_enough = self.uses.fetch_add(1, Ordering::Relaxed) >= USES;
         let (told, keep) = match control::call_of(&line) {
+            Ok(_) if is_enough => {
+                (Ok(Reply::no(format!("a run uses the team's tools at most {USES} times"))), None)
+            }
             Err(why) => (Ok(Reply::no(why)), None),
             Ok(asked) => match asked.wanted {
                 CallSubject::Tools => (Ok(run_tools::offer(team, run)), None),

@@ -211,7 +211,9 @@ impl RunAgent {
         let changed = loop {
             match self.changed(worktree).await {
                 Err(RunAgentError::Git(
-                    error @ (GitError::InsideSubmodule { .. } | GitError::NestedRepository { .. }),
+                    error @ (GitError::InsideSubmodule { .. }
+                    | GitError::NestedRepository { .. }
+                    | GitError::FileTooLarge { .. }),
                 )) => {
                     outcome.outcome = RunOutcome::failed(FailKind::Other, error.to_string());
                     break Vec::new();

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::job::JobSpec;
@@ -23,6 +25,10 @@ use crate::platform::{supervise, tasks};
 const LONGEST_PATH: usize = 107;
 /// Bytes of one call.
 const MAX_CALL: u64 = 4 << 20;
+/// Calls of one run that are read and answered at the same time; others wait to be let in.
+const AT_ONCE: usize = 16;
+/// How long a call may take to come.
+const READS: Duration = Duration::from_secs(30);
 
 /// A socket that listens until it is dropped; its file goes with it.
 pub(super) struct RunSocket {
@@ -117,7 +123,13 @@ fn listen(worker: &Arc<Worker>, job: &JobSpec, run_dir: &Path) -> Result<RunSock
     });
     tasks::spawn("run-socket", async move {
         let mut retry = AcceptRetry::new("run");
+        let places = Arc::new(Semaphore::new(AT_ONCE));
         loop {
+            let place = tokio::select! {
+                () = stop.cancelled() => return,
+                () = worker.parts.closing.cancelled() => return,
+                place = Arc::clone(&places).acquire_owned() => place,
+            };
             let accepted = tokio::select! {
                 () = stop.cancelled() => return,
                 () = worker.parts.closing.cancelled() => return,
@@ -126,6 +138,7 @@ fn listen(worker: &Arc<Worker>, job: &JobSpec, run_dir: &Path) -> Result<RunSock
             let Some((stream, _)) = retry.settle(accepted).await else { continue };
             let (worker, own, stop) = (Arc::clone(&worker), Arc::clone(&own), stop.clone());
             tasks::spawn("run-call", async move {
+                let _place = place;
                 let served = tokio::select! {
                     () = stop.cancelled() => return,
                     served = serve(&worker, &own, stream) => served,
@@ -150,9 +163,13 @@ struct Own {
 async fn serve(worker: &Worker, own: &Own, mut stream: UnixStream) -> std::io::Result<()> {
     // Agents share a user: another one may have found the path, but its processes are not of this run.
     let peer = stream.peer_cred()?.pid();
+    let is_ours = || peer.is_some_and(|pid| supervise::belongs_to(pid, &own.run_dir));
+    // Its number may be another one's by the time that it has spoken.
+    let was_ours = is_ours();
     let mut line = String::new();
-    BufReader::new((&mut stream).take(MAX_CALL)).read_line(&mut line).await?;
-    let ours = peer.is_some_and(|pid| supervise::belongs_to(pid, &own.run_dir));
+    let mut reader = BufReader::new((&mut stream).take(MAX_CALL));
+    tokio::time::timeout(READS, reader.read_line(&mut line)).await??;
+    let ours = was_ours && is_ours();
     let answer = if ours {
         let transport = &*worker.parts.transport;
         let line = pack(transport, line).await.map_err(std::io::Error::other)?;

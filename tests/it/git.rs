@@ -224,6 +224,15 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
         worktree.reset_to(start).unwrap();
         assert!(!nested.exists());
     }
+    // A file that takes no room on the disk, and would take all of the memory.
+    for (name, bytes) in [("large.bin", 40 << 30), ("sub/.gitattributes", 2 << 20)] {
+        let large = worktree.path().join(name);
+        std::fs::create_dir_all(large.parent().unwrap()).unwrap();
+        std::fs::File::create(&large).unwrap().set_len(bytes).unwrap();
+        let error = worktree.tree_id().unwrap_err();
+        assert!(matches!(&error, GitError::FileTooLarge { path, .. } if path == Path::new(name)));
+        assert_eq!(worktree.settled_tree_id().unwrap(), start, "it goes");
+    }
     // In an ignored folder it is build output like any other.
     git_in(&worktree.path(), &["init", "-q", "build/dep"]);
     assert_eq!(worktree.tree_id().unwrap(), start);

@@ -300,19 +300,19 @@ async fn a_token_that_is_typed_is_not_shown() {
 #[tokio::test]
 async fn a_local_guild_that_is_gone_does_not_keep_the_workspace() {
     let yard = Yard::furnished().await;
-    let base = yard.running.info.base_url.clone();
-    yard.teams(&["setup", "--local", &base]).await.well();
+    let page = yard.running.info.page_url.clone();
+    yard.teams(&["setup", "--local", &page]).await.well();
     let written = yard.config();
     let Yard { running, owner, folder, token, bot, env, said } = yard;
     running.shutdown().await;
     let yard = Yard { running: fresh().await, owner, folder, token, bot, env, said };
-    let base = yard.running.info.base_url.clone();
-    let moved = yard.teams(&["setup", "--local", &base]).await;
+    let page = yard.running.info.page_url.clone();
+    let moved = yard.teams(&["setup", "--local", &page]).await;
     assert!(moved.err.contains("teams setup --undo"), "{}", moved.err);
     let lines = yard.teams(&["setup", "--undo", "--yes", "--json"]).await.well().lines();
     assert_eq!(result(&lines, "channel"), "left");
     assert_ne!(yard.config(), written);
-    yard.teams(&["setup", "--local", &base]).await.well();
+    yard.teams(&["setup", "--local", &page]).await.well();
     yard.teams(&["doctor"]).await.well();
     yard.running.shutdown().await;
 }
@@ -321,10 +321,14 @@ async fn a_local_guild_that_is_gone_does_not_keep_the_workspace() {
 async fn with_a_local_guild_no_token_is_needed() {
     let yard = Yard::furnished().await;
     let base = yard.running.info.base_url.clone();
-    let planned = yard.teams(&["setup", "--local", &base, "--dry-run", "--json"]).await.well();
+    let page = yard.running.info.page_url.clone();
+    let planned = yard.teams(&["setup", "--local", &page, "--dry-run", "--json"]).await.well();
     assert!(!yard.root().exists(), "a dry run writes nothing");
     assert_eq!(result(&planned.lines(), "channel"), "planned");
-    let lines = yard.teams(&["setup", "--local", &base, "--json"]).await.well().lines();
+    // Without the key it is anybody's word.
+    let closed = yard.teams(&["setup", "--local", &base]).await;
+    assert!(closed.err.contains("the whole address"), "{}", closed.err);
+    let lines = yard.teams(&["setup", "--local", &page, "--json"]).await.well().lines();
     assert_eq!(result(&lines, "ready"), "kept");
     let [discord, runtime] = yard.config();
     assert!(discord.contains(&base) && discord.contains("# With `voice: bots`"), "{discord}");
@@ -549,7 +553,7 @@ async fn a_project_in_which_the_team_could_not_work_is_refused_at_once() {
 #[tokio::test]
 async fn a_local_guild_needs_no_scheme_and_an_agent_of_the_protocol_its_command() {
     let yard = Yard::furnished().await;
-    let address = yard.running.info.base_url.trim_start_matches("http://").to_owned();
+    let address = yard.running.info.page_url.trim_start_matches("http://").to_owned();
     let came = yard.teams(&["setup", "--agent", "acp"]).await;
     assert_eq!((came.code, came.err.contains("acp:opencode acp")), (Some(2), true), "{}", came.err);
     let setup = ["setup", "--local", &address, "--agent", "acp:my-agent --acp", "--json"];

@@ -74,7 +74,7 @@ async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
         ("health", "en-US", "`teams doctor`"),
         ("health", "ko", "에이전트 0개 작업 중"),
         ("settings", "en-US", "What is decided how: unproven commits – ask a person"),
-        ("settings", "ko", "사람이 필요한 일"),
+        ("settings", "ko", "결정 방식"),
     ] {
         owner.ok("POST", "/_local/slash", called(command, json!([]), locale)).await;
         told(&house, "owner", answer).await;

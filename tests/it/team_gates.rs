@@ -46,7 +46,7 @@ async fn what_guards_find_is_shown_and_asked_about_once() {
     for line in [
         "**Deleted, and nobody asked for that:** `README.md`",
         "**New dependencies:** `left-pad (package.json)`",
-        "**Back, though the branch had deleted it:** `old.txt (",
+        "**Restored, though the branch had deleted it:** `old.txt (",
         "**Large binary files:** `big.bin (1171 kB)`",
         "**Looks like a secret:** `app.env:1`",
     ] {
@@ -179,7 +179,7 @@ async fn a_plan_waits_for_a_person_whose_no_takes_a_word_that_the_planner_reads(
     let mut house = House::open(Plan { more: more.to_owned(), ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     let card = words(&house.reads(&asked, "May this plan be built?").await);
-    assert!(card.contains("Done is when:") && card.contains("The way ahead:"), "{card}");
+    assert!(card.contains("Done when:") && card.contains("Still to come:"), "{card}");
     let id = house.requests().remove(0).request_id.to_string();
     let (_, out, _) = house.teams(&["why", &id]).await;
     assert!(out.contains("may its plan be built?"), "{out}");

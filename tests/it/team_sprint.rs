@@ -513,7 +513,7 @@ async fn the_plan_of_a_sprint_is_read_by_the_architect_and_waits_for_a_person() 
     house.reads("report", "R-1: no item measures it").await;
     let gate = house.until("a gate", async |house| house.state()?.gates.into_values().next()).await;
     let card = words(&house.reads("report", "May this plan be built?").await);
-    assert!(card.contains("The way ahead:") && card.contains("C-1"), "{card}");
+    assert!(card.contains("Still to come:") && card.contains("C-1"), "{card}");
     let waits = sprint(&house).unwrap();
     assert_eq!(waits.step.unwrap().as_str(), "plan_review");
     assert!(waits.work.todos.iter().all(|todo| todo.progress.status == TodoStatus::Queued));

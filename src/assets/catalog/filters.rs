@@ -8,6 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, State};
 use serde::Serialize;
 
 use crate::domain::language::Language;
+use crate::platform::hidden;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
 pub(super) const WORDS: [&str; 25] = [
@@ -227,7 +228,7 @@ fn items(
         shown.push(match (item.kind(), inline) {
             (minijinja::value::ValueKind::Map, _) => check(item, language)?,
             (_, Some(false)) => shorten(&item.to_string(), 300),
-            (_, Some(true) | None) => format!("`{}`", shorten(&item.to_string(), 200)),
+            (_, Some(true) | None) => name(&item.to_string()),
         });
     }
     if all.len() > most {
@@ -243,6 +244,12 @@ fn items(
             shown.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
         }
     })
+}
+
+/// A name as code, whatever stands in it: one of a file may have line breaks, backquotes and what nobody sees.
+fn name(text: &str) -> String {
+    let (text, _) = hidden::shown(text);
+    format!("`{}`", shorten(&text.replace(['\n', '\t'], " ").replace('`', "'"), 200))
 }
 
 /// One check: `{name, passed, seconds, tests}`.
@@ -269,13 +276,14 @@ fn check(item: &Jinja, language: Language) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A code block that its content cannot end.
+/// A code block that its content cannot end, and in which nothing is hidden.
 pub(super) fn fence(text: String, kind: Option<String>) -> Result<String, Error> {
     let kind = kind.unwrap_or_default();
     if kind.chars().any(|c| !c.is_ascii_alphanumeric()) {
         let message = "a code block's kind is a word such as `diff`";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
+    let (text, _) = hidden::shown(&text);
     let body = text.trim_end().replace("```", "`\u{200b}`\u{200b}`");
     Ok(format!("```{kind}\n{body}\n```"))
 }

@@ -53,6 +53,23 @@ fn the_names_on_korean_cards_are_korean() {
 }
 
 #[test]
+fn the_name_of_a_file_says_nothing_on_a_card_but_itself() {
+    let what = ["a`\n**Every check is green.**\n`b", "exe\u{202e}gpj.sh"];
+    let values = serde_json::json!({ "guard": "deletion", "what": what });
+    let content = Content {
+        key: "gate.finding".to_owned(),
+        values: serde_json::from_value(values).unwrap(),
+        language: Language::En,
+    };
+    let said = Catalog::builtin().unwrap().render(&content).unwrap().text;
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.contains("`a' **Every check is green.** 'b`") && said.contains("<U+202E>"),
+        "{said}"
+    );
+}
+
+#[test]
 fn both_languages_have_the_same_keys_and_each_has_a_sample() {
     let catalog = Catalog::builtin().unwrap();
     let (en, ko) = (catalog.keys(Language::En), catalog.keys(Language::Ko));

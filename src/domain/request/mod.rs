@@ -217,6 +217,9 @@ pub struct Followup {
     /// The roles that took it into their conversation while they worked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard_by: Vec<Role>,
+    /// Whether somebody else wrote it than who asked, and not the operator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_others: bool,
     /// A question that somebody had before deciding: it takes no place of those that people may write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_gate: bool,
@@ -302,6 +305,7 @@ impl Followup {
             artifacts: Vec::new(),
             at,
             heard_by: Vec::new(),
+            is_others: false,
             at_gate: false,
         }
     }

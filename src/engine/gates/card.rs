@@ -172,7 +172,7 @@ fn card(
         (GateKind::Action, _) => {
             if let Some(ActionAtGate { name, command }) = &request.params.action_at_gate {
                 values["action"] = json!(name);
-                values["command"] = json!(say::cut(&command.join(" "), 400));
+                values["command"] = json!(say::whole(&command.join(" ")));
             }
             "gate.action"
         }

@@ -1,6 +1,6 @@
 //! What the guards find in a change (`gates:` in `team_runtime.yaml`): paths, and what the runtime saw of the content.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -138,11 +138,15 @@ fn findings(
         }
     }
     let gone = candidate.marks.iter().filter(|mark| mark.what == ContentFact::Gone);
-    let gone: Vec<&str> = gone.map(|mark| mark.path.as_str()).collect();
+    let mut gone_by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for mark in gone {
+        *gone_by_name.entry(file_name(&mark.path)).or_default() += 1;
+    }
+    let is_alone = |path: &str| gone_by_name.get(file_name(path)).is_none_or(|count| *count == 1);
     for mark in &candidate.marks {
         let path = mark.path.as_str();
         match &mark.what {
-            ContentFact::Gone if !text.deletes(path, &gone) => {
+            ContentFact::Gone if !text.deletes(path, is_alone(path)) => {
                 add(Guard::Deletion, path, String::new());
             }
             ContentFact::Restored { commit } if !text.names_file(path) => {

@@ -244,7 +244,8 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
 fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
-    let question = Followup { at_gate: true, ..Followup::command(by, question, now) };
+    let is_others = by != request.conversation.reply_route.author_name;
+    let question = Followup { at_gate: true, is_others, ..Followup::command(by, question, now) };
     request.params.followups.push(question);
     if request.duty().is_some() {
         // It goes on from there.

@@ -130,12 +130,10 @@ impl RequestText {
         RequestText { sentences: texts.into_iter().flat_map(sentences).collect(), paths }
     }
 
-    /// Whether somebody said that a file is to go. A word about what is in it is none. `gone` are all files that go: a name
-    /// without its folder says which one where only one is called so.
-    pub(super) fn deletes(&self, path: &str, gone: &[&str]) -> bool {
-        let name = file_name(path);
-        let alone = gone.iter().filter(|other| file_name(other) == name).count() <= 1;
-        self.any(path, is_to_go) || alone && self.any(name, is_to_go)
+    /// Whether somebody said that a file is to go. A word about what is in it is none. A name without its folder says which
+    /// one where it `is_alone` among all that go.
+    pub(super) fn deletes(&self, path: &str, is_alone: bool) -> bool {
+        self.any(path, is_to_go) || is_alone && self.any(file_name(path), is_to_go)
     }
 
     /// Whether somebody named a file, and not to leave it alone. A name that is a word of the language is one only with its
@@ -272,7 +270,7 @@ mod tests {
             "Merge README.md into docs/index.md",
             "README.md has to go",
         ] {
-            assert!(said(words).deletes("README.md", &["README.md"]), "{words}");
+            assert!(said(words).deletes("README.md", true), "{words}");
         }
         for words in [
             "Fix the typo in README.md",
@@ -311,7 +309,7 @@ mod tests {
             "Remove the README.md link",
             "README.md needs to go into more detail",
         ] {
-            assert!(!said(words).deletes("README.md", &["README.md"]), "{words}");
+            assert!(!said(words).deletes("README.md", true), "{words}");
         }
     }
 
@@ -374,16 +372,15 @@ mod tests {
 
     #[test]
     fn digits_at_the_beginning_of_a_name_are_no_number_of_a_list() {
-        assert!(said("404.html should be deleted").deletes("404.html", &["404.html"]));
+        assert!(said("404.html should be deleted").deletes("404.html", true));
     }
 
     #[test]
     fn a_name_without_its_folder_says_which_file_where_one_is_called_so() {
         let words = said("delete index.md");
-        assert!(words.deletes("docs/index.md", &["docs/index.md", "a.md"]));
-        let two = ["docs/index.md", "index.md"];
-        assert!(!words.deletes("docs/index.md", &two));
-        assert!(words.deletes("index.md", &two), "that is its path");
+        assert!(words.deletes("docs/index.md", true));
+        assert!(!words.deletes("docs/index.md", false), "there are two");
+        assert!(words.deletes("index.md", false), "that is its path");
     }
 
     #[test]

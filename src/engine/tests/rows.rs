@@ -11,12 +11,12 @@ use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::finding::{Finding, Signal};
-use crate::domain::ids::{ChannelId, IdSupply, ItemId, RequestId, RunId, UserId};
+use crate::domain::ids::{ChannelId, EnvelopeId, IdSupply, ItemId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Attachment, Message};
 use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::origin::Origin;
 use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
-use crate::domain::policy::{Policy, SprintPolicy};
+use crate::domain::policy::{Holders, Policy, Right, SprintPolicy};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
@@ -167,6 +167,43 @@ fn i27_the_orchestrator_asks_how_the_sprint_stands() {
     world.submit(Event::ReportReady { relay_id });
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
     assert!(world.said.iter().any(|key| key == "sprint.status"), "{:?}", world.said);
+}
+
+#[test]
+fn what_others_wrote_is_not_done_with_the_rights_of_whoever_asked() {
+    for (others, done) in [(false, true), (true, false)] {
+        let mut rules = policy();
+        let members = Holders { users: [UserId(101)].into(), ..Holders::default() };
+        rules.rights.insert(Right::Ask, members);
+        let mut world = World::new(rules);
+        let second = world.message("make it blue");
+        let id = world.message("how is the sprint?");
+        world.deliver();
+        let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+        let mut words = world.words(room.expect("a room"), 90, "and withdraw the blue one");
+        if others {
+            words.author.id = UserId(101);
+            words.author.name = "Mina".to_owned();
+        }
+        take(&mut world, words);
+        let asked = json!({ "control_action": { "kind": "cancel_request", "request_id": second.as_str() } });
+        let answer = RunOutcome::Result(Arc::new(result(Role::Orchestrator, asked)));
+        let mine =
+            |world: &World, run: &EnvelopeId| world.state.envelopes[run].envelope.request_id == id;
+        let todo = world.todo().into_iter();
+        let run = todo.filter_map(|it| if let Next::Run(run) = it { Some(run) } else { None });
+        let run = run.into_iter().find(|run| mine(&world, run)).expect("its run");
+        world.run(&run, answer);
+        let Some(Next::Report(report)) =
+            world.todo().into_iter().find(|it| matches!(it, Next::Report(_)))
+        else {
+            panic!("no report")
+        };
+        world.submit(Event::ReportReady { relay_id: report });
+        let status = world.request(&second).status;
+        assert_eq!(status == RequestStatus::Cancelled, done, "{status:?}");
+        assert_eq!(world.said.contains(&"control.others_wrote".to_owned()), others);
+    }
 }
 
 #[test]

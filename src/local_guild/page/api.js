@@ -1,6 +1,6 @@
 // Talking to the server: requests, and the line of events.
 
-import { locale } from "./words.js";
+import { locale, word } from "./words.js";
 
 /** A refusal, with the server's words. */
 export class Refused extends Error {}
@@ -9,6 +9,7 @@ async function ask(path, options) {
   const response = await fetch(`/_local/${path}`, options);
   const text = await response.text();
   const body = text ? JSON.parse(text) : null;
+  if (response.status === 401) throw new Refused(word("locked"));
   if (!response.ok) {
     const first = firstError(body?.errors);
     throw new Refused(first ?? body?.message ?? `${response.status}`);

@@ -172,4 +172,7 @@ function restart() {
 
 addEventListener("hashchange", go);
 setInterval(drawTyping, 2000);
-start(sessionStorage.getItem("user") ?? "owner").catch(() => start("owner")).catch((error) => toast(String(error)));
+start(sessionStorage.getItem("user") ?? "owner").catch(() => start("owner")).catch((error) => {
+  $("offline").textContent = error.message;
+  $("offline").hidden = false;
+});

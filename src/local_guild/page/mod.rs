@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use super::caller;
 use super::error::Refusal;
 use super::gateway;
 use super::guild::Guild;
@@ -79,6 +80,11 @@ fn file(kind: &'static str, text: &'static str) -> Response {
 async fn root(State(guild): State<Arc<Guild>>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
+    let said = query.split('&').find_map(|it| it.strip_prefix("key="));
+    if let Some(cookie) = said.and_then(|said| guild.read(|state| caller::opened(state, said))) {
+        let to = [(header::LOCATION, HeaderValue::from_static("/")), (header::SET_COOKIE, cookie)];
+        return (StatusCode::SEE_OTHER, to).into_response();
+    }
     let wanted = gateway::ConnectOptions::new(query);
     match WebSocketUpgrade::from_request_parts(&mut parts, &guild).await {
         Ok(upgrade) => upgrade.on_upgrade(move |socket| gateway::serve(guild, socket, wanted)),

@@ -144,7 +144,8 @@ impl SetupError {
                 "`teams setup --undo` first, then `teams setup`".to_owned()
             }
             SetupError::NoLocalGuild(_) => {
-                "start one: `teams local-guild --port 4000 --dir <folder>`".to_owned()
+                "give the whole address that it prints, or start one: `teams local-guild --port 4000 --dir <folder>`"
+                    .to_owned()
             }
             SetupError::Running(_) => "stop it first".to_owned(),
             SetupError::Build(_) => {

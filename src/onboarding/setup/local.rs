@@ -2,10 +2,12 @@
 
 use super::SetupError;
 use crate::discord::rest::{Pool, is_loopback};
-use crate::local_guild::GuildInfo;
+use crate::local_guild::{GuildInfo, page_cookie};
 
-/// Asks a running local guild who is in it.
+/// Asks a running local guild who is in it, by the address that it prints, with the key in it.
 pub(super) async fn info(address: &str) -> Result<GuildInfo, SetupError> {
+    let (address, key) = address.split_once("?key=").unwrap_or((address, ""));
+    let address = address.trim_end_matches('/');
     let gone = || SetupError::NoLocalGuild(address.to_owned());
     // As people copy it from a browser.
     let address = &match address.contains("://") {
@@ -15,10 +17,10 @@ pub(super) async fn info(address: &str) -> Result<GuildInfo, SetupError> {
     if !is_loopback(address) {
         return Err(gone());
     }
-    let url = format!("{}/_local/info", address.trim_end_matches('/'));
     let pool = Pool::new(address)?;
     // What its own page says as well: no other page in a browser can.
-    let call = pool.http().get(url).header("sec-fetch-site", "same-origin");
+    let call = pool.http().get(format!("{address}/_local/info"));
+    let call = call.header("sec-fetch-site", "same-origin").header("cookie", page_cookie(key));
     let answer = call.send().await.and_then(reqwest::Response::error_for_status);
     answer.map_err(|_| gone())?.json().await.map_err(|_| gone())
 }

@@ -11,7 +11,7 @@ use teams::local_guild::Running;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
-use super::guild::{Caller, fresh, text};
+use super::guild::{Caller, cookie_of, fresh, text};
 use super::house::FILES;
 
 /// How long a fact may take. Only a failure takes this long.
@@ -159,7 +159,8 @@ impl Yard {
     /// Opens an invite link and presses its button, as a person in a browser.
     pub(crate) async fn press(&self, link: &str) {
         let origin = &self.running.info.base_url;
-        let pressed = reqwest::Client::new().post(link).header("origin", origin).send().await;
+        let pressed = reqwest::Client::new().post(link).header("origin", origin);
+        let pressed = pressed.header("cookie", cookie_of(&self.running.info)).send().await;
         assert_eq!(pressed.unwrap().status(), 204);
     }
 

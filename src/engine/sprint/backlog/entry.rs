@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 /// The most entries of one payload.
 pub const MAX_ITEMS: usize = 200;
+/// Open items of the backlog beyond which agents add none.
+pub(super) const MAX_OPEN: usize = 2_000;
 
 /// The highest rank.
 const MAX_RANK: i64 = 1_000_000;
@@ -39,6 +41,11 @@ pub enum MergeError {
         /// How many.
         count: usize,
     },
+    /// The backlog has more than anybody can look through.
+    #[error(
+        "the backlog has {MAX_OPEN} open items or nearly so, and takes no more from agents; change or drop some instead"
+    )]
+    Full,
     /// A field of another kind.
     #[error("item {item}: {field}: expected {expected}, found {found}")]
     Field {

@@ -10,7 +10,8 @@ use chrono_tz::Tz;
 use serde_json::Value;
 
 use super::entry::{
-    Entry, MAX_ENTRIES, MAX_LINE, MAX_TEXT, MAX_TITLE, MergeError, cut, entries, kept, one_line,
+    Entry, MAX_ENTRIES, MAX_LINE, MAX_OPEN, MAX_TEXT, MAX_TITLE, MergeError, cut, entries, kept,
+    one_line,
 };
 use super::{classify, flat};
 use crate::domain::criterion::Criterion;
@@ -85,7 +86,12 @@ pub fn merge(
         }
     }
     work.no_cycle()?;
-    Ok(work.finish())
+    let merged = work.finish();
+    let is_full = merged.added > 0 && known.len() + merged.added > MAX_OPEN;
+    if is_full && context.source != ItemSource::User {
+        return Err(MergeError::Full);
+    }
+    Ok(merged)
 }
 
 struct Work<'a> {
