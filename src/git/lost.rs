@@ -2,13 +2,14 @@
 //! after their end are refs under `refs/teams/unmerged/`, and what was not used, under `refs/teams/lost/`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use git2::{Commit, Oid, Repository};
 
 use super::project::{checked_out_branch, tip};
 use super::refs::Update;
-use super::worktree::LOST;
-use super::{Project, Result, merge, refs};
+use super::worktree::{LOST, team_branch};
+use super::{Project, Result, kept, merge, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 
@@ -18,6 +19,23 @@ const BRANCHES: &str = "refs/heads/teams/";
 pub(super) const UNMERGED: &str = "refs/teams/unmerged/";
 
 impl Project {
+    /// Removes a request's worktree. Its branch is deleted where all its commits are on the project's
+    /// branch, and stays where one is not, or where somebody has it checked out. Repeating it is fine.
+    pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
+        let repository = self.repository()?;
+        self.leave(request, root)?;
+        kept::forget(self, &repository, request)?;
+        let branch = team_branch(request)?;
+        let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
+        if let (Some(own), Some(main)) = tips
+            && (own == main || repository.graph_descendant_of(main, own)?)
+            && !taken(self, &repository)?.contains(&branch)
+        {
+            refs::delete(self, &repository, &branch)?;
+        }
+        Ok(())
+    }
+
     /// The requests that have commits of their own: at work, or ended with some that are not on the project's branch.
     ///
     /// # Errors
@@ -105,7 +123,9 @@ fn own_refs(repository: &Repository) -> Result<Vec<(RequestId, String)>> {
     for folder in [BRANCHES, UNMERGED] {
         for name in repository.references_glob(&format!("{folder}*"))?.names() {
             let name = name?;
-            if let Some(Ok(id)) = name.strip_prefix(folder).map(RequestId::parse) {
+            let id = name.strip_prefix(folder).and_then(|id| RequestId::parse(id).ok());
+            // People may have branches of their own there.
+            if let Some(id) = id.filter(RequestId::looks_made) {
                 found.push((id, name.to_owned()));
             }
         }

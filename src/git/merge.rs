@@ -224,11 +224,9 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     let at = current(&repository, plan)?;
     if at != plan.old && at != plan.new {
         // Somebody may have gone on from our commit since.
-        return Ok(if repository.graph_descendant_of(at.0, plan.new.0)? {
-            MergeOutcome::Merged { kept: Vec::new() }
-        } else {
-            MergeOutcome::BranchMoved { head: at }
-        });
+        if !repository.graph_descendant_of(at.0, plan.new.0)? {
+            return Ok(MergeOutcome::BranchMoved { head: at });
+        }
     }
     if at == plan.old && !is_clean {
         return Err(in_progress());
@@ -237,8 +235,17 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     let new = repository.find_commit(plan.new.0)?.tree()?;
     let head_log = checkout.git_dir.join("logs/HEAD");
     let change = Move::new(project, checkout.git_dir, checkout.root, &old, &new)?;
+    if at != plan.old && at != plan.new {
+        return Ok(MergeOutcome::Merged { kept: change.abandon()? });
+    }
     change.stage()?;
-    let survey = change.survey()?;
+    let survey = match change.survey() {
+        Ok(survey) => survey,
+        Err(error) => {
+            change.unstage()?;
+            return Err(error);
+        }
+    };
     if at == plan.old {
         if !survey.edited.is_empty() {
             change.unstage()?;
@@ -296,11 +303,37 @@ pub(super) fn checkouts(project: &Project, repository: &Repository) -> Result<Ve
         if is_own_admin(name, found.path()) {
             continue;
         }
-        if found.validate().is_ok() {
-            candidates.push(Repository::open_from_worktree(&found)?);
+        if found.validate().is_err() {
+            continue;
+        }
+        match Repository::open_from_worktree(&found) {
+            // Another repository may lie there by now.
+            Ok(opened) if is_of(project, &opened) => candidates.push(opened),
+            Ok(_) => {}
+            Err(error) if has_branch(project, &found) => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%error, name, "a worktree of the project cannot be opened")
+            }
         }
     }
     Ok(candidates)
+}
+
+fn is_of(project: &Project, opened: &Repository) -> bool {
+    let common = files::canonicalize(opened.commondir()).ok();
+    common.is_some() && common == files::canonicalize(project.common_dir()).ok()
+}
+
+/// Whether a worktree that cannot be opened has the project's branch checked out.
+fn has_branch(project: &Project, worktree: &git2::Worktree) -> bool {
+    let admin = worktree
+        .name()
+        .ok()
+        .flatten()
+        .map(|name| project.common_dir().join("worktrees").join(name));
+    let head = admin.and_then(|admin| files::read_text_if_present(&admin.join("HEAD")).ok()?);
+    let named = format!("ref: refs/heads/{}", project.branch());
+    head.is_some_and(|head| head.trim() == named)
 }
 
 /// The branch that a rebase in a checkout is about: while it goes on, nothing is checked out there, and its end moves the

@@ -50,11 +50,14 @@ pub(super) fn set(
 
 /// Removes a ref and its log; an absent one is fine.
 pub(super) fn delete(project: &Project, repository: &Repository, name: &str) -> Result<()> {
-    let packed = files::read_text_if_present(&project.common_dir().join("packed-refs"))?;
-    let is_packed = packed.is_some_and(|text| {
-        text.lines().any(|line| line.split_once(' ').is_some_and(|(_, found)| found == name))
-    });
     let lock = RefLock::take(project, name, "")?;
+    // Names of others may be no text.
+    let packed = match files::read(&project.common_dir().join("packed-refs")) {
+        Err(error) if error.is_missing() => Vec::new(),
+        packed => packed?,
+    };
+    let line = format!(" {name}");
+    let is_packed = packed.split(|byte| *byte == b'\n').any(|it| it.ends_with(line.as_bytes()));
     if is_packed {
         // Only libgit2 rewrites the packed file; it takes the ref's lock itself.
         drop(lock);

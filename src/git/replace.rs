@@ -6,6 +6,7 @@
 //! whole files only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -60,12 +61,19 @@ impl<'p> Move<'p> {
         let from_old = self.differing(self.old)?;
         let from_new = self.differing(self.new)?;
         let left_out = self.left_out()?;
+        let old = self.view.find_tree(self.old)?;
+        // What lies in a repository of the person's own is not told of where the tree has nothing there.
+        let is_theirs = |path: &str| {
+            let is_new = old.get_path(&path_of(path)).is_err();
+            let lies = files::symlink_metadata(&self.root.join(path_of(path)));
+            is_new && lies.is_ok_and(|lies| !lies.is_dir())
+        };
         for changed in &self.changes {
             let path = changed.path.as_str();
             if !from_new.contains_key(path) || left_out.contains(path) {
                 continue;
             }
-            if !from_old.contains_key(path) {
+            if !from_old.contains_key(path) && !is_theirs(path) {
                 survey.old.insert(path.to_owned());
             } else {
                 survey.edited.insert(path.to_owned());
@@ -107,6 +115,7 @@ impl<'p> Move<'p> {
                 content::remove(&self.root, &path_of(&changed.path))?;
             }
         }
+        let mut placed = BTreeMap::new();
         for changed in self.written() {
             if survey.old.contains(&changed.path) {
                 let path = path_of(&changed.path);
@@ -116,11 +125,24 @@ impl<'p> Move<'p> {
                 }
                 files::remove_dir_if_empty(&target)?;
                 place(&stage.join(&path), &target)?;
+                // Whoever saves the file from here on has changed it.
+                placed.insert(changed.path.as_str(), files::symlink_metadata(&target)?);
             }
         }
         sync_below(&self.root, self.changes.iter().map(|changed| changed.path.as_str()).collect())?;
-        self.move_index(survey)?;
+        self.move_index(survey, &placed)?;
         Ok(files::remove_dir_all(&stage)?)
+    }
+
+    /// The paths that a move which was cut off has left as they were, where somebody has gone on from its commit since:
+    /// nobody else knows of them. Forgets the move.
+    pub(super) fn abandon(&self) -> Result<Vec<String>> {
+        if !files::exists(&self.stage_dir()?) {
+            return Ok(Vec::new());
+        }
+        let survey = self.survey()?;
+        self.unstage()?;
+        Ok(survey.old.into_iter().collect())
     }
 
     /// Removes what [`Move::stage`] wrote.
@@ -251,8 +273,9 @@ impl<'p> Move<'p> {
         Ok(())
     }
 
-    /// Replaces the index by a copy in which our paths are at the new content. The caller holds its lock.
-    fn move_index(&self, survey: &Survey) -> Result<()> {
+    /// Replaces the index by a copy in which our paths are at the new content, with the times and sizes of what was
+    /// placed: git reads the others. The caller holds its lock.
+    fn move_index(&self, survey: &Survey, placed: &BTreeMap<&str, Metadata>) -> Result<()> {
         let (current, next) = (self.git_dir.join("index"), self.git_dir.join("index.teams"));
         // A crash while libgit2 wrote the copy leaves its lock; the real index's lock is ours by now.
         files::remove_file(&self.git_dir.join("index.teams.lock"))?;
@@ -272,10 +295,9 @@ impl<'p> Move<'p> {
                 }
                 ChangeKind::Added | ChangeKind::Modified => {
                     let entry = new.get_path(path)?;
-                    let is_ours = !survey.edited.contains(&changed.path);
-                    let on_disk = is_ours.then(|| self.root.join(path));
+                    let on_disk = placed.get(changed.path.as_str());
                     let old = index.get_path(path, 0).filter(filter::is_left_out);
-                    let mut entry = index_entry(path, &entry, on_disk.as_deref());
+                    let mut entry = index_entry(path, &entry, on_disk);
                     if let Some(old) = old {
                         (entry.flags, entry.flags_extended) = (old.flags, old.flags_extended);
                     }
@@ -320,8 +342,8 @@ fn folders(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
-/// An index entry; with the file's times and sizes where it holds that content, so that git need not read it.
-fn index_entry(path: &Path, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>) -> IndexEntry {
+/// An index entry; with the times and sizes of a file that holds that content, so that git need not read it.
+fn index_entry(path: &Path, entry: &git2::TreeEntry<'_>, found: Option<&Metadata>) -> IndexEntry {
     use std::os::unix::fs::MetadataExt as _;
     // Git keeps the low 32 bits of each of these.
     #[expect(
@@ -330,16 +352,13 @@ fn index_entry(path: &Path, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>)
         reason = "the index format cuts them"
     )]
     let low = |value: i64| value as u32;
-    let found = on_disk.and_then(|path| files::symlink_metadata(path).ok());
     let time = |seconds: i64, nanos: i64| {
         IndexTime::new(i32::try_from(seconds).unwrap_or(0), u32::try_from(nanos).unwrap_or(0))
     };
-    let stat = |pick: fn(&std::fs::Metadata) -> u64| {
-        found.as_ref().map_or(0, |found| low(pick(found).cast_signed()))
-    };
+    let stat = |pick: fn(&Metadata) -> u64| found.map_or(0, |found| low(pick(found).cast_signed()));
     IndexEntry {
-        ctime: found.as_ref().map_or(IndexTime::new(0, 0), |f| time(f.ctime(), f.ctime_nsec())),
-        mtime: found.as_ref().map_or(IndexTime::new(0, 0), |f| time(f.mtime(), f.mtime_nsec())),
+        ctime: found.map_or(IndexTime::new(0, 0), |f| time(f.ctime(), f.ctime_nsec())),
+        mtime: found.map_or(IndexTime::new(0, 0), |f| time(f.mtime(), f.mtime_nsec())),
         dev: stat(|f| f.dev()),
         ino: stat(|f| f.ino()),
         mode: u32::try_from(entry.filemode()).unwrap_or(0o100_644),

@@ -263,22 +263,6 @@ impl Project {
         }
     }
 
-    /// Removes a request's worktree. Its branch is deleted where all its commits are on the project's
-    /// branch, and stays where one is not. Repeating it is fine.
-    pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
-        let repository = self.repository()?;
-        self.leave(request, root)?;
-        kept::forget(self, &repository, request)?;
-        let branch = team_branch(request)?;
-        let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
-        if let (Some(own), Some(main)) = tips
-            && (own == main || repository.graph_descendant_of(main, own)?)
-        {
-            refs::delete(self, &repository, &branch)?;
-        }
-        Ok(())
-    }
-
     /// Lets go of the folder of a request; its files go to whoever comes next.
     pub(super) fn leave(&self, request: &RequestId, root: &Path) -> Result<()> {
         let (own, pool) = (root.join(request.as_str()), TreePool::beside(root));

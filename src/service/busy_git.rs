@@ -17,7 +17,7 @@ use crate::domain::state::State;
 use crate::git::GitError;
 
 /// How often it is looked whether a usual command has ended, and how often later on.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 const SELDOM: Duration = Duration::from_secs(5);
 /// A lock that stands longer belongs to no usual command.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -102,7 +102,7 @@ fn landing<'s>(state: &'s State, effect: &EffectKind) -> impl Iterator<Item = &'
 }
 
 /// What of a person's is in the way, and whether it is a lock file.
-fn in_the_way(trouble: &GitError) -> Option<(&Path, bool)> {
+pub(super) fn in_the_way(trouble: &GitError) -> Option<(&Path, bool)> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else ends by itself")]
     match trouble {
         GitError::IndexLocked { path } | GitError::RefLocked { path } => Some((path, true)),

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -45,6 +46,9 @@ use crate::worker::RUNS;
 
 /// Bytes of an action's log that people are shown.
 const LOG_TAIL: usize = 3_000;
+
+/// How long the files of a checkout are tried, once the branch has the commit and a git command is in the way of them.
+const FILES_WAIT: Duration = Duration::from_secs(60);
 
 /// Lines and characters of a difference that a card shows.
 const EXCERPT_LINES: usize = 40;
@@ -363,25 +367,16 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
         }
     };
     let commit = plan.new.to_string();
-    let (outcome, behind, lost) = tasks::blocking(move || {
-        let (outcome, behind) = match git::apply_merge(&project, &plan) {
-            // The branch was moved before whatever went wrong with the files: that is what counts.
-            Err(error) if git::has_landed(&project, &plan)? => {
-                tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
-                (MergeOutcome::Merged { kept: Vec::new() }, Some(error.to_string()))
-            }
-            done => (done?, None),
-        };
-        let lost = match outcome {
-            MergeOutcome::Merged { .. } => git::verify_landed(&project, &cars).err(),
-            MergeOutcome::BranchMoved { .. } | MergeOutcome::PersonEdits { .. } => None,
-        };
-        if let Some(error) = &lost {
-            tracing::error!(%error, "the branch has not all that has landed");
+    let (outcome, behind) = land(team, plan).await?;
+    let lost = match outcome {
+        MergeOutcome::Merged { .. } => {
+            tasks::blocking(move || git::verify_landed(&project, &cars).err()).await?
         }
-        Ok::<_, GitError>((outcome, behind, lost))
-    })
-    .await??;
+        MergeOutcome::BranchMoved { .. } | MergeOutcome::PersonEdits { .. } => None,
+    };
+    if let Some(error) = &lost {
+        tracing::error!(%error, "the branch has not all that has landed");
+    }
     // What has landed has landed, whatever is checked out.
     let elsewhere = elsewhere(team).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what is checked out in the project cannot be read");
@@ -394,6 +389,44 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
         MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },
         MergeOutcome::PersonEdits { paths } => EffectOutcome::PersonEdits { paths },
     })
+}
+
+/// Brings the planned commit to the branch, and says what of it the checkout does not have, where it is so. Once the branch
+/// was moved, that is what counts: what is in the way of the files is waited for a while.
+async fn land(
+    team: &Arc<Team>,
+    plan: PlannedMerge,
+) -> Result<(MergeOutcome, Option<String>), EffectError> {
+    let until = tokio::time::Instant::now() + FILES_WAIT;
+    loop {
+        let (project, plan) = (team.project.clone(), plan.clone());
+        let landing = move || -> Result<_, GitError> {
+            match git::apply_merge(&project, &plan) {
+                Err(error) if git::has_landed(&project, &plan)? => Ok(Err(error)),
+                done => done.map(Ok),
+            }
+        };
+        let error = match tasks::blocking(landing).await?? {
+            Ok(MergeOutcome::Merged { kept }) => {
+                let behind = (!kept.is_empty()).then(|| kept.join(", "));
+                return Ok((MergeOutcome::Merged { kept }, behind));
+            }
+            Ok(outcome @ (MergeOutcome::BranchMoved { .. } | MergeOutcome::PersonEdits { .. })) => {
+                return Ok((outcome, None));
+            }
+            Err(error) => error,
+        };
+        let passes = busy_git::in_the_way(&error).is_some();
+        if passes && tokio::time::Instant::now() < until {
+            tokio::select! {
+                // It stays begun, and the next start goes on with it.
+                () = team.closing.cancelled() => return Err(EffectError::Unwanted),
+                () = tokio::time::sleep(busy_git::LOOK) => continue,
+            }
+        }
+        tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
+        return Ok((MergeOutcome::Merged { kept: Vec::new() }, Some(error.to_string())));
+    }
 }
 
 /// Tells once that a person has something else than the branch checked out in the project.

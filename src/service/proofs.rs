@@ -17,7 +17,7 @@ use super::team::{Team, now};
 use crate::domain::comparison::{self, CheckRecord};
 use crate::domain::config::CheckNetwork;
 use crate::domain::effect::ProofMode;
-use crate::domain::evidence::{BaseStanding, Evidence, Isolation, UsedEnvironment};
+use crate::domain::evidence::{BaseStanding, CheckVerdict, Evidence, Isolation, UsedEnvironment};
 use crate::domain::ids::RequestId;
 use crate::domain::test_report::TestOutcomes;
 use crate::git::{
@@ -227,6 +227,13 @@ async fn green(
     Ok(proof.and_then(|proof| proof.evidence_of(commit.to_string())))
 }
 
+/// Whether checks see something beside the tree, which is no part of what their records are found by: what was red may
+/// have been so by that.
+fn sees_more(plan: &CheckPlan) -> bool {
+    let sees_more = |it: &CheckSpec| it.network == CheckNetwork::Host || !it.read.is_empty();
+    !plan.carry.is_empty() || plan.checks.iter().any(sees_more)
+}
+
 /// Whether what checks say of a commit counts for every other one with its tree.
 async fn is_known_by_tree(
     team: &Arc<Team>,
@@ -234,9 +241,7 @@ async fn is_known_by_tree(
     isolation: Isolation,
     (commit, trusted): (CommitId, CommitId),
 ) -> Result<bool, EffectError> {
-    // What checks see beside the tree is no part of what their records are found by.
-    let sees_more = |it: &CheckSpec| it.network == CheckNetwork::Host || !it.read.is_empty();
-    if !plan.carry.is_empty() || plan.checks.iter().any(sees_more) {
+    if sees_more(plan) {
         return Ok(false);
     }
     let keys = |commit| git::checks::environment_keys(&team.project, commit, plan, isolation);
@@ -300,7 +305,9 @@ async fn look(
     };
     let plan = checks::in_force(team).await?;
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
-    if let Some(proof) = read(team, commit, &plan, isolation).await? {
+    if let Some(proof) = read(team, commit, &plan, isolation).await?
+        && (!sees_more(&plan) || proof.checks.iter().all(|it| it.verdict == CheckVerdict::Passed))
+    {
         return Ok(proof.checks);
     }
     let mut evidence = checks::run(team, id, commit, commit, stop).await?;

@@ -96,6 +96,19 @@ fn release_keeps_a_branch_only_for_its_commits() {
     let worktree = repo.worktree();
     put(&worktree.path().join("new.txt"), "x\n");
     let candidate = repo.commit(&worktree);
+    // Nor where somebody looks at it, though the branch has all of it.
+    let own = format!("teams/{}", request());
+    repo.git(&["branch", "-f", "keep", "main"]);
+    repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
+    repo.project().release(&request(), &repo.root).unwrap();
+    assert_eq!(repo.git(&["branch", "--list", "teams/*"]), "");
+    repo.git(&["branch", &own, &candidate.commit]);
+    let theirs = repo.root.with_file_name("theirs");
+    repo.git(&["worktree", "add", "-q", theirs.to_str().unwrap(), &own]);
+    repo.project().release(&request(), &repo.root).unwrap();
+    assert_eq!(repo.git(&["rev-parse", &own]), candidate.commit);
+    repo.git(&["worktree", "remove", "--force", theirs.to_str().unwrap()]);
+    repo.git(&["update-ref", "refs/heads/main", &candidate.base]);
     repo.project().release(&request(), &repo.root).unwrap();
     assert_eq!(repo.git(&["rev-parse", &format!("teams/{}", request())]), candidate.commit);
     // Taken up again, the work is still there, on what it grew from.

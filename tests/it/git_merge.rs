@@ -95,6 +95,61 @@ fn unrelated_edits_and_staged_files_stay_as_they_are() {
 }
 
 #[test]
+fn a_file_in_a_repository_of_the_persons_own_is_not_written_over() {
+    let repo = Repo::new();
+    put(&repo.path.join("vendor/lib/f"), "theirs\n");
+    git_in(&repo.path.join("vendor/lib"), &["init", "-q"]);
+    git_in(&repo.path.join("vendor/lib"), &["add", "-A"]);
+    git_in(&repo.path.join("vendor/lib"), &["commit", "-qm", "theirs"]);
+    put(&repo.path.join("vendor/lib/f"), "theirs, edited\n");
+    let worktree = repo.worktree();
+    put(&worktree.path().join("vendor/lib/f"), "the team's\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(edits(&repo, &plan(&repo, &candidate)), ["vendor/lib/f"]);
+    assert_eq!(repo.read("vendor/lib/f"), "theirs, edited\n");
+}
+
+#[test]
+fn what_lies_where_a_worktree_was_is_in_nobodys_way() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    let (gone, other) = (repo.root.with_file_name("gone"), repo.root.with_file_name("other"));
+    for (folder, branch) in [(&gone, "one"), (&other, "two")] {
+        repo.git(&["worktree", "add", "-q", "-b", branch, folder.to_str().unwrap()]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    // A dev server has made its own again, and a clone of something else has the branch checked out.
+    put(&gone.join("node_modules/x"), "x\n");
+    put(&other.join("src/app.py"), "print(1)\n");
+    git_in(&other, &["init", "-q", "-b", "main"]);
+    git_in(&other, &["add", "-A"]);
+    git_in(&other, &["commit", "-qm", "another one"]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("src/app.py"), "print(2)\n");
+    assert_eq!(std::fs::read_to_string(other.join("src/app.py")).unwrap(), "print(1)\n");
+}
+
+#[test]
+fn what_a_move_that_was_cut_off_left_is_named_where_somebody_has_gone_on() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    // Killed after the branch was moved; its lock was removed, and somebody committed on top.
+    let stage = repo.path.join(".git/teams").join(format!("stage-{}", candidate.tree));
+    std::fs::create_dir_all(&stage).unwrap();
+    repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
+    put(&repo.path.join("other.txt"), "x\n");
+    repo.git(&["add", "other.txt"]);
+    repo.git(&["commit", "-qm", "theirs", "other.txt"]);
+    let MergeOutcome::Merged { kept } = apply_merge(&repo.project(), &plan).unwrap() else {
+        panic!("not landed");
+    };
+    assert!(kept.iter().any(|path| path == "src/app.py"), "{kept:?}");
+    assert!(!stage.exists());
+}
+
+#[test]
 fn a_file_dirty_before_the_request_is_still_the_teams_to_change_in_its_worktree() {
     let repo = Repo::new();
     repo.write("src/app.py", "print('mine')\n");

@@ -101,7 +101,7 @@ async fn what_qa_leaves_to_a_person_waits_for_one() {
     let asked = house.ask(EDIT).await;
     let card = words(&house.reads(&asked, "May this go to the branch?").await);
     let request = house.state().unwrap().requests.into_values().next().unwrap();
-    let first = &request.work.criteria[0].text;
+    let first = request.work.criteria[0].text.replace('`', "'");
     assert!(card.contains(&format!("**Left to you to judge:** `C-1: {first}: ")), "{card}");
     assert!(card.contains("only a person can see it"), "{card}");
     assert!(house.commits().is_empty());

@@ -12,7 +12,7 @@ use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
-use crate::engine::{ending, progress, say, train};
+use crate::engine::{ending, say, train};
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
 pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
@@ -43,7 +43,7 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
 }
 
 /// A person has said yes to the commit, and so to what guards found in it.
-pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
+pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
         // Whoever decides has the room before them, and not what was said elsewhere.
@@ -57,11 +57,6 @@ pub(super) fn approved(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardF
         let elsewhere = params.followups.iter().filter(|it| is_elsewhere(it)).map(Followup::key);
         let elsewhere: BTreeSet<MessageId> = elsewhere.collect();
         params.unread_words.retain(|key| elsewhere.contains(key));
-    }
-    if is_base(turn, id) {
-        progress::deliver(turn, id, Proof::Green);
-    } else {
-        train::join(turn, id);
     }
 }
 
@@ -77,7 +72,8 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     ending::block(turn, id, BlockCode::RoleBlocked, &detail, Vec::new());
 }
 
-fn is_base(turn: &Turn<'_>, id: &RequestId) -> bool {
+/// Whether the branch has all of it already.
+pub(super) fn is_base(turn: &Turn<'_>, id: &RequestId) -> bool {
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
     candidate.is_some_and(Candidate::is_its_base)
 }

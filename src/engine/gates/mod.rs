@@ -7,9 +7,10 @@ use serde_json::json;
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::turn::Turn;
-use super::{actions, ending, say};
+use super::{actions, ending, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::effect::EffectKind;
+use crate::domain::evidence::Proof;
 use crate::domain::gate::{Decider, Gate, GateKind, GateState};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::outgoing::{Content, Priority, Voice};
@@ -201,7 +202,14 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate, (by, reason): (&st
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
         | GateKind::RedBase
-        | GateKind::Commit => commit::approved(turn, id, gate.findings.clone()),
+        | GateKind::Commit => {
+            commit::accept(turn, id, gate.findings.clone());
+            if commit::is_base(turn, id) {
+                progress::deliver(turn, id, Proof::Green);
+            } else {
+                train::join(turn, id);
+            }
+        }
         GateKind::Prepare => preparation::granted(turn, id),
         GateKind::Plan => {
             plan::accept(turn, id, by, reason);

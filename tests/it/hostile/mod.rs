@@ -62,7 +62,7 @@ async fn tries_everything(wall: Wall) {
     let asked = scene.house.ask(EDIT).await;
     let card = scene.house.reads(&asked, "May this go to the branch?").await;
     // What rewrites the checks and the agents' own rules waits for a person.
-    for part in ["What agents or checks run by", "AGENTS.md", "test.sh"] {
+    for part in ["Files that configure agents or checks", "AGENTS.md", "test.sh"] {
         assert!(words(&card).contains(part), "{part}: {}", words(&card));
     }
     scene.house.quiet().await;
