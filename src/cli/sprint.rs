@@ -18,7 +18,7 @@ use crate::workspace;
 /// Bytes of the largest file that goes with a kickoff from outside the workspace.
 const LARGEST: u64 = 25 << 20;
 /// Where files from outside the workspace are kept.
-const SHELF: &str = "shared_workspace/attachments";
+const ATTACHMENTS: &str = "shared_workspace/attachments";
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -141,8 +141,8 @@ fn within(root: &Path, file: &Path) -> Result<String, Failure> {
     let digest: String =
         Sha256::digest(&bytes).iter().take(6).map(|b| format!("{b:02x}")).collect();
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let kept = format!("{SHELF}/{digest}_{}", crate::discord::attachments::safe_name(&name));
-    files::create_dir_all(&root.join(SHELF))?;
+    let kept = format!("{ATTACHMENTS}/{digest}_{}", crate::discord::attachments::safe_name(&name));
+    files::create_dir_all(&root.join(ATTACHMENTS))?;
     files::write_durable(&root.join(&kept), bytes)?;
     Ok(kept)
 }

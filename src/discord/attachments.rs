@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use crate::discord::ingress::InboundMessage;
+use crate::platform::machine::free_bytes;
 use crate::platform::{files, tasks};
 
 /// Bytes of one file.
@@ -18,6 +19,8 @@ const TIME: Duration = Duration::from_secs(30);
 static DOWNLOADS: Semaphore = Semaphore::const_new(40);
 /// Bytes of a file that are in memory at once.
 const PIECE: usize = 64 * 1024;
+/// Bytes of the disk that people's files leave to the team's own work.
+const RESERVE: u64 = 1 << 30;
 /// Characters of a saved name, without the id before it.
 const NAME_LIMIT: usize = 80;
 
@@ -37,6 +40,8 @@ enum NotKept {
     TooLarge,
     #[error("more than {MOST} files in one message")]
     TooMany,
+    #[error("less than {} GiB is left on the disk", RESERVE >> 30)]
+    NoRoom,
     #[error("not fetched: {0}")]
     Fetch(String),
     #[error(transparent)]
@@ -106,6 +111,9 @@ impl AttachmentFolder {
         let begun = part.clone();
         let file = blocking(move || {
             files::create_dir_all(&folder)?;
+            if free_bytes(&folder).is_ok_and(|free| free < RESERVE) {
+                return Err(NotKept::NoRoom);
+            }
             // Of an attempt that was cut off.
             files::remove_file(&begun)?;
             Ok(files::create_new(&begun)?)

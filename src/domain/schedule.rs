@@ -151,6 +151,9 @@ pub struct Sourcing {
     /// Findings that the planner's review could not judge, for the next look.
     #[serde(rename = "unjudged_findings", skip_serializing_if = "Vec::is_empty")]
     pub unjudged: Vec<Finding>,
+    /// Whether the look under way has such findings.
+    #[serde(rename = "is_second_look", skip_serializing_if = "std::ops::Not::not")]
+    pub is_second_look: bool,
     /// How far each source of findings was read.
     pub watermarks: std::collections::BTreeMap<String, String>,
 }

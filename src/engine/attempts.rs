@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::progress::goes_back_for_words;
 use super::turn::Turn;
 use super::{budget, ending, gates, handoff, lifecycle, say};
 use crate::domain::block::BlockCode;
@@ -85,7 +86,9 @@ pub(super) fn failed(
         handoff::delegate(turn, id, report.role, report.step, &why, at);
         return;
     }
-    ending::block(turn, id, code(kind), &failure.whole(), Vec::new());
+    if !goes_back_for_words(turn, id) {
+        ending::block(turn, id, code(kind), &failure.whole(), Vec::new());
+    }
 }
 
 /// What a role delivered turned out to be no result when it was to be committed: a failed attempt like one
@@ -113,7 +116,7 @@ pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, mess
     if retry {
         let why = format!("The last attempt failed: {message}");
         handoff::delegate(turn, id, role, Some(step), &why, None);
-    } else {
+    } else if !goes_back_for_words(turn, id) {
         ending::block(turn, id, code(kind), message, Vec::new());
     }
 }

@@ -293,7 +293,7 @@ fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answ
     let granted = match authorize(turn.policy, actor, Resource::Request(&request)) {
         Ok(granted) => granted,
         Err(Denied::Private) => {
-            return Answer::Refused(plain(language, "cancel.not_yours", values));
+            return Answer::Refused(plain(language, "request_private", values));
         }
         Err(_) => return Answer::Refused(plain(language, "not_allowed", json!({}))),
     };

@@ -9,7 +9,6 @@ use super::message::{reply, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::turn::Turn;
 use super::{questions, runs, say, train};
-use crate::domain::actor::Actor;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::operation::OperationStatus;
@@ -74,7 +73,7 @@ pub(super) fn steer(
     if taken(&request.params.followups) >= limit {
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
     }
-    let is_others = is_others(request, granted.actor());
+    let is_others = request.conversation.reply_route.is_other(granted.actor());
     let words = Followup { is_others, ..Followup::command(&name, text.to_owned(), now) };
     let key = words.key();
     request.params.take_in(words);
@@ -109,12 +108,6 @@ pub(super) fn too_late(turn: &Turn<'_>, id: &RequestId) -> Option<(&'static str,
     let runs = turn.before().operations.get(operation);
     let action = &runs.filter(|it| it.status == OperationStatus::Running)?.action;
     Some(("words_beside_action", json!({ "request_id": id.as_str(), "action": action })))
-}
-
-/// Whether somebody writes who did not ask for it; the operator may do everything that is asked for.
-fn is_others(request: &Request, actor: &Actor) -> bool {
-    let asked = request.conversation.reply_route.author_id;
-    matches!(actor, Actor::Person { author, .. } if asked != Some(author.id))
 }
 
 /// Places taken of those that a request has.

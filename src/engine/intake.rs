@@ -76,8 +76,8 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if let Some(id) = continues(turn, &message) {
         return followup::said(turn, &granted, &id, &message);
     }
-    if let Some(title) = answers_put_aside(turn, &message) {
-        reply(turn, &message, "backlog.reopened", json!({ "title": title }));
+    if let Some((key, title)) = answers_put_aside(turn, &message) {
+        reply(turn, &message, key, json!({ "title": title }));
         return Answer::Accepted;
     }
     if let Some(id) = duplicate_of(turn, &message) {
@@ -230,8 +230,9 @@ fn followed(turn: &Turn<'_>, text: &str) -> Option<RequestId> {
         .filter(|id| turn.request(id).is_none_or(|it| it.status.is_terminal()))
 }
 
-/// The title of the backlog item that a message makes possible again, in the room of an ended todo or by asking for it.
-fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<String> {
+/// The title of the backlog item that a message is about, in the room of an ended todo or by asking for it, and what is
+/// said to that.
+fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static str, String)> {
     let room_of = turn.before().rooms.get(&message.channel_id).cloned();
     sprint::answered(turn, room_of.as_ref(), message)
 }

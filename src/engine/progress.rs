@@ -141,6 +141,10 @@ fn solution_is_back(turn: &mut Turn<'_>, id: &RequestId, why: &str) -> bool {
         handoff::delegate(turn, id, role, Some(step), why, None);
         return true;
     }
+    if goes_back_for_words(turn, id) {
+        return true;
+    }
+    let Some(request) = turn.request(id) else { return true };
     let red = request.work.evidence.as_ref().and_then(Evidence::first_failure);
     let verdict = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = match red {

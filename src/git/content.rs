@@ -103,19 +103,6 @@ pub(super) fn look(
         known.filter(|it| is_valid && it.stat.is_still(&Stat::of(meta)))
     };
     refuse_inside(view, &submodules, &inside, known)?;
-    for (path, meta) in &found {
-        let is_large = meta.is_file() && meta.len() > MAX_FILE && known(path, meta).is_none();
-        // A project may have such a file itself.
-        let lies_there = |(id, _): &(Oid, u32)| {
-            objects.read_header(*id).is_ok_and(|(size, _)| size as u64 == meta.len())
-        };
-        if is_large && !tracked.get(path).is_some_and(lies_there) {
-            return Err(GitError::FileTooLarge {
-                path: as_path(path).to_owned(),
-                bytes: meta.len(),
-            });
-        }
-    }
     let gone = tracked
         .iter()
         .filter(|(path, (_, mode))| *mode != MODE_GITLINK && !found.contains_key(*path));
@@ -170,6 +157,12 @@ pub(super) fn look(
             Some(_) | None if as_stored.contains(&path) => continue,
             Some(_) | None if by_git.contains_key(as_path(&path)) => by_git[as_path(&path)],
             Some(_) | None => {
+                // A project may have such a file itself.
+                let stored = tracked.get(&path).and_then(|it| objects.read_header(it.0).ok());
+                if is_large(&meta) && stored.is_none_or(|(size, _)| size as u64 <= MAX_FILE) {
+                    let path = as_path(&path).to_owned();
+                    return Err(GitError::FileTooLarge { path, bytes: meta.len() });
+                }
                 if let Some((id, mode)) = tracked.get(&path).filter(|it| objects.exists(it.0)) {
                     index.add(&plain_entry(path.clone(), *id, *mode))?;
                 }
@@ -225,6 +218,9 @@ fn refuse_inside<'k>(
             return Err(refusal(path));
         }
         let unknown = here.iter().filter(|(path, meta)| known(path, meta).is_none());
+        if let Some((path, _)) = unknown.clone().find(|(_, meta)| is_large(meta)) {
+            return Err(refusal(path));
+        }
         let unknown: Vec<&[u8]> = unknown.filter_map(|(path, _)| submodule.within(path)).collect();
         let read = match view.workdir().filter(|_| !unknown.is_empty()) {
             Some(root) => submodules::ids(&inner(submodule, root)?, submodule.tree, &unknown)?,
@@ -419,7 +415,7 @@ impl Walk<'_> {
                     self.folder(&full, &path)?;
                 }
             } else if meta.is_file() || meta.is_symlink() {
-                if name == ATTRIBUTES && meta.len() > MAX_ATTRIBUTES {
+                if name == ATTRIBUTES && tracked.is_none() && meta.len() > MAX_ATTRIBUTES {
                     return Err(GitError::FileTooLarge { path, bytes: meta.len() });
                 }
                 if name == ATTRIBUTES && !is_inside {
@@ -437,6 +433,11 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a file is larger than what is read into memory.
+fn is_large(meta: &Metadata) -> bool {
+    meta.is_file() && meta.len() > MAX_FILE
 }
 
 /// The paths of a tree.
@@ -731,7 +732,10 @@ pub(super) fn write_settled(
                 files::remove_any(&root.join(path))?;
             }
             (Err(GitError::FileTooLarge { path, .. }), Some(root)) => {
-                files::remove_any(&root.join(path))?;
+                files::remove_any(&root.join(&path))?;
+                if base.get_path(&path).is_ok() {
+                    write_some(view, filters, base, root, &[&path])?;
+                }
             }
             (Err(GitError::NestedRepository { path }), Some(root)) => {
                 files::remove_any(&root.join(path).join(".git"))?;

@@ -46,7 +46,9 @@ pub enum GitError {
         path: PathBuf,
     },
     /// A file was made that is larger than anything that is taken in.
-    #[error("{} has {bytes} bytes, more than the team takes in of one file; leave it out, or let git ignore it", path.display())]
+    #[error(
+        "{path:?} has {bytes} bytes, more than the team takes in of one file; leave it out, or let git ignore it"
+    )]
     FileTooLarge {
         /// Relative to the project's root.
         path: PathBuf,
@@ -189,6 +191,23 @@ pub enum GitError {
         /// The commit.
         commit: String,
         /// What git says.
+        reason: String,
+    },
+    /// A move of the checkout was cut off, and somebody has gone on from its commit since.
+    #[error("as they were before it, and to be looked at: {paths:?}")]
+    LeftBehind {
+        /// What was not moved.
+        paths: Vec<String>,
+    },
+    /// The index of a checkout is of a form that is not read here.
+    #[error(
+        "{} cannot be read ({reason}); `git sparse-checkout reapply --no-sparse-index` and `git update-index \
+         --no-split-index` write it so that it can", path.display()
+    )]
+    IndexForm {
+        /// The index.
+        path: PathBuf,
+        /// What git's library says.
         reason: String,
     },
     /// The repository is somebody else's.

@@ -236,7 +236,10 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     let head_log = checkout.git_dir.join("logs/HEAD");
     let change = Move::new(project, checkout.git_dir, checkout.root, &old, &new)?;
     if at != plan.old && at != plan.new {
-        return Ok(MergeOutcome::Merged { kept: change.abandon()? });
+        return match change.abandon()? {
+            paths if paths.is_empty() => Ok(MergeOutcome::Merged { kept: paths }),
+            paths => Err(GitError::LeftBehind { paths }),
+        };
     }
     change.stage()?;
     let survey = match change.survey() {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::{self, Filters};
 use super::submodules::Submodules;
-use super::tracked::{as_path, read_tree};
+use super::tracked::{as_path, open_index, read_tree};
 use super::{GitError, Result, content};
 use crate::platform::files;
 
@@ -142,28 +142,24 @@ impl Project {
         Ok(project)
     }
 
-    /// Refuses a project in which a person is in the middle of a merge or rebase.
-    ///
-    /// # Errors
-    /// [`GitError::OperationInProgress`].
-    pub fn refuse_unfinished(&self) -> Result<()> {
-        if Repository::open(&self.path)?.state() == RepositoryState::Clean {
-            return Ok(());
-        }
-        Err(GitError::OperationInProgress { path: self.path.clone() })
-    }
-
     /// Refuses a project in which the team could not begin, without touching it.
     ///
     /// # Errors
-    /// [`GitError::OperationInProgress`], [`GitError::ReadOnly`], [`GitError::Unlisted`].
+    /// [`GitError::OperationInProgress`] in the middle of a person's merge or rebase, [`GitError::ReadOnly`],
+    /// [`GitError::IndexForm`], [`GitError::Unlisted`].
     pub fn refuse_unready(&self) -> Result<()> {
-        self.refuse_unfinished()?;
         if let Err(error) = rustix::fs::access(&self.common, rustix::fs::Access::WRITE_OK) {
             let reason = std::io::Error::from(error).to_string();
             return Err(GitError::ReadOnly { path: self.common.clone(), reason });
         }
         let repository = Repository::open(&self.path)?;
+        if repository.state() != RepositoryState::Clean {
+            return Err(GitError::OperationInProgress { path: self.path.clone() });
+        }
+        let index = repository.path().join("index");
+        if files::exists(&index) {
+            open_index(&index)?;
+        }
         let Some(tip) = self.branch_tip(&repository)? else { return Ok(()) };
         let listed = || read_tree(&mut Index::new()?, &repository.find_commit(tip)?.tree()?);
         listed().map(|_| ()).map_err(|error| GitError::Unlisted {

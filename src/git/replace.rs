@@ -10,9 +10,10 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
+use git2::{Delta, DiffOptions, IndexEntry, IndexTime, Repository, Tree};
 
 use super::path_name::{name_of, path_of};
+use super::tracked::open_index;
 use super::{GitError, Project, Result, content, filter, tree_diff};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::platform::disk::{Disk as _, RealDisk};
@@ -65,8 +66,10 @@ impl<'p> Move<'p> {
         // What lies in a repository of the person's own is not told of where the tree has nothing there.
         let is_theirs = |path: &str| {
             let is_new = old.get_path(&path_of(path)).is_err();
-            let lies = files::symlink_metadata(&self.root.join(path_of(path)));
-            is_new && lies.is_ok_and(|lies| !lies.is_dir())
+            let lies = |at: &str| files::symlink_metadata(&self.root.join(path_of(at))).ok();
+            // Nothing lies below what is a link.
+            let is_below = || folders(path).all(|at| lies(at).is_some_and(|it| it.is_dir()));
+            is_new && lies(path).is_some_and(|it| !it.is_dir()) && is_below()
         };
         for changed in &self.changes {
             let path = changed.path.as_str();
@@ -197,7 +200,7 @@ impl<'p> Move<'p> {
         found: &mut BTreeMap<String, bool>,
     ) -> Result<()> {
         let filters = self.project.filters();
-        let index = Index::open(&self.git_dir.join("index"))?;
+        let index = open_index(&self.git_dir.join("index"))?;
         for changed in &self.changes {
             let path = &path_of(&changed.path);
             let Some(name) = filter::of(&self.view, path)? else { continue };
@@ -221,7 +224,7 @@ impl<'p> Move<'p> {
 
     /// The paths that a sparse checkout leaves out: the index has them, and nothing lies there.
     fn left_out(&self) -> Result<BTreeSet<String>> {
-        let index = Index::open(&self.git_dir.join("index"))?;
+        let index = open_index(&self.git_dir.join("index"))?;
         let paths = self.changes.iter().map(|changed| &changed.path);
         let left_out = paths.filter(|path| {
             let path = path_of(path);
@@ -245,7 +248,7 @@ impl<'p> Move<'p> {
     }
 
     fn look_at_index(&self, survey: &mut Survey) -> Result<()> {
-        let index = Index::open(&self.git_dir.join("index"))?;
+        let index = open_index(&self.git_dir.join("index"))?;
         let (old, new) = (self.view.find_tree(self.old)?, self.view.find_tree(self.new)?);
         for changed in &self.changes {
             let path = &path_of(&changed.path);
@@ -280,7 +283,7 @@ impl<'p> Move<'p> {
         // A crash while libgit2 wrote the copy leaves its lock; the real index's lock is ours by now.
         files::remove_file(&self.git_dir.join("index.teams.lock"))?;
         files::copy(&current, &next)?;
-        let mut index = Index::open(&next)?;
+        let mut index = open_index(&next)?;
         let new = self.view.find_tree(self.new)?;
         for changed in &self.changes {
             if survey.staged.contains(&changed.path) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use git2::build::TreeUpdateBuilder;
 use git2::{FileMode, Index, ObjectType, Oid, Repository, Tree};
 
-use super::Result;
+use super::{GitError, Result};
 
 /// The mode of a submodule's commit in a tree.
 pub(super) const MODE_GITLINK: u32 = 0o160_000;
@@ -107,4 +107,16 @@ pub(super) fn below<'t>(
 ) -> impl Iterator<Item = (&'t Vec<u8>, &'t (Oid, u32))> {
     let inside = [path, b"/"].concat();
     tracked.range(inside.clone()..).take_while(move |(found, _)| found.starts_with(&inside))
+}
+
+/// Opens an index that git has written.
+///
+/// # Errors
+/// [`GitError::IndexForm`].
+pub(super) fn open_index(path: &Path) -> Result<Index> {
+    let form = |error: git2::Error| GitError::IndexForm {
+        path: path.to_owned(),
+        reason: error.message().to_owned(),
+    };
+    Index::open(path).map_err(form)
 }

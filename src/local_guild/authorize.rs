@@ -17,8 +17,8 @@ use super::rest::applications;
 use super::rest::body::QueryParameters;
 
 /// No scripts; the one form posts back to here.
-const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; \
-                      frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The routes of this file. The path is Discord's, so that a link differs in its host alone.
 pub(crate) fn routes() -> Router<Arc<Guild>> {
@@ -100,7 +100,7 @@ async fn ask(State(guild): State<Arc<Guild>>, asked: QueryParameters) -> Result<
         &format!("{name} would like to join {place}"),
         &format!(
             "<p>It asks for:</p><ul>{list}</ul><form method=\"post\" action=\"{link}\">\
-             <button>Authorize</button></form>"
+             <button>Authorize</button></form><script type=\"module\" src=\"/invite.js\"></script>"
         ),
     ))
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
-use axum::http::HeaderValue;
 use axum::http::request::Parts;
 
 use super::error::Refusal;
@@ -31,7 +30,7 @@ impl FromRequestParts<Arc<Guild>> for Caller {
         let origin = header(&parts.headers, "origin");
         let own = origin.is_some_and(|it| it.strip_prefix("http://") == Some(host));
         let fetched = header(&parts.headers, "sec-fetch-site") == Some("same-origin");
-        let has_key = || guild.read(|state| has_key(state, &parts.headers));
+        let has_key = || guild.read(|state| has_key(state, parts));
         if (own || origin.is_none() && fetched) && has_key() {
             Ok(Caller(None))
         } else {
@@ -47,24 +46,16 @@ pub(crate) fn key(world: &World) -> Result<String, Refusal> {
     Ok(digest(format!("page {}", owner.token).as_bytes())[..32].to_owned())
 }
 
-/// The cookie by which a browser shows the key of a page: several guilds of one machine have one each.
-#[must_use]
-pub fn page_cookie(key: &str) -> String {
-    format!("teams_{}={key}", key.get(..8).unwrap_or_default())
-}
+/// The header by which the page shows its key. It keeps it where the browser keeps what is of its address and port alone:
+/// cookies go to every program of this machine that a browser talks to.
+pub const PAGE_KEY: &str = "x-page-key";
 
-fn has_key(world: &World, headers: &HeaderMap) -> bool {
-    let Ok(wanted) = key(world).map(|key| page_cookie(&key)) else { return false };
-    let cookies = header(headers, "cookie").unwrap_or_default();
-    cookies.split(';').any(|it| it.trim() == wanted)
-}
-
-/// Where a browser that was opened with the key goes on without it in its address; none where it is another one.
-pub(crate) fn opened(world: &World, said: &str) -> Option<HeaderValue> {
-    let key = key(world).ok().filter(|key| key == said)?;
-    let year = 365 * 24 * 60 * 60;
-    let kept = format!("{}; Path=/; Max-Age={year}; HttpOnly; SameSite=Strict", page_cookie(&key));
-    HeaderValue::from_str(&kept).ok()
+/// Where events are followed a browser sends no headers, and the key stands in the query.
+fn has_key(world: &World, parts: &Parts) -> bool {
+    let query = parts.uri.query().unwrap_or_default();
+    let in_query = query.split('&').find_map(|it| it.strip_prefix("key="));
+    let said = header(&parts.headers, PAGE_KEY).or(in_query).unwrap_or_default();
+    key(world).is_ok_and(|key| key == said)
 }
 
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

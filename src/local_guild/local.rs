@@ -17,8 +17,8 @@
 //! person's token it may be left out. Queries take it as well.
 //!
 //! A request is let in with a person's token, or from the page itself: browsers say with `Origin` or
-//! `Sec-Fetch-Site` where a request comes from, which no other page can forge, and a cookie has the page's key, which
-//! no other program knows.
+//! `Sec-Fetch-Site` where a request comes from, which no other page can forge, and the page shows its key, which is
+//! told to whoever opens it.
 
 use std::sync::{Arc, PoisonError};
 

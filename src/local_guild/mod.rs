@@ -44,7 +44,7 @@ use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use caller::page_cookie;
+pub use caller::PAGE_KEY;
 pub use error::GuildError;
 pub use seed::{Account, GuildInfo};
 

@@ -22,6 +22,8 @@ use crate::platform::clock;
 
 /// Bytes of a request's body: a whole conversation with pictures.
 const LARGEST: u64 = 64 << 20;
+/// Bytes of events in which a token comes, about: of an answer that broke off nobody tells its tokens.
+const EVENT_BYTES: u64 = 32;
 /// Bytes of a refusal that are read for its words before it goes on.
 const WORDS: usize = 16 << 10;
 
@@ -64,7 +66,18 @@ pub(super) async fn pass(
             client.post(url).body(limited(pieces, Arc::clone(&asked)))
         }
     };
+    // What was asked costs, also where the agent hangs up before an answer comes.
+    let mut tap = (asks == CallKind::Model).then(|| Tap {
+        reader: Some(Reader::new(server.api, true)),
+        meter: Arc::clone(meter),
+        asked,
+        answered: 0,
+    });
     let sent = onward.headers(headers).send().await;
+    let is_answer = |answer: &reqwest::Response| answer.status().is_success();
+    if let Some(tap) = tap.take_if(|_| !sent.as_ref().is_ok_and(is_answer)) {
+        tap.forget();
+    }
     let answer = match sent {
         Ok(answer) if answer.status().is_redirection() => {
             tracing::warn!("a model server sends elsewhere, which is not followed");
@@ -97,13 +110,9 @@ pub(super) async fn pass(
         Arc::clone(meter).kept().await;
         pieces = futures_util::stream::iter(first).chain(rest).boxed();
     }
-    let counts = asks == CallKind::Model && status.is_success();
-    let tap = counts.then(|| Tap {
-        reader: Some(Reader::new(server.api, events)),
-        meter: Arc::clone(meter),
-        asked,
-        answered: 0,
-    });
+    if let Some(tap) = &mut tap {
+        tap.reader = Some(Reader::new(server.api, events));
+    }
     *response.body_mut() = Body::from_stream(tapped(pieces, tap));
     response
 }
@@ -157,11 +166,19 @@ impl Tap {
 }
 
 impl Tap {
-    /// Counts what was seen, once.
-    fn count(&mut self) -> Option<Arc<Meter>> {
-        let reader = self.reader.take()?;
+    /// Nothing costs anything.
+    fn forget(mut self) {
+        self.reader = None;
+    }
+
+    /// Counts what was seen, once; of an answer that broke off no less than what came of it.
+    fn count(&mut self, is_whole: bool) -> Option<Arc<Meter>> {
+        let mut facts = self.reader.take()?.finish();
+        if let (Some((usage, _)), false) = (&mut facts.cost, is_whole) {
+            usage.output_tokens = usage.output_tokens.max(self.answered / EVENT_BYTES);
+        }
         let asked = self.asked.load(Ordering::Relaxed);
-        self.meter.add(reader.finish(), (asked, self.answered));
+        self.meter.add(facts, (asked, self.answered));
         Some(Arc::clone(&self.meter))
     }
 }
@@ -169,7 +186,7 @@ impl Tap {
 impl Drop for Tap {
     fn drop(&mut self) {
         // The agent hung up in the middle.
-        if let Some(meter) = self.count() {
+        if let Some(meter) = self.count(false) {
             meter.keep_later();
         }
     }
@@ -186,7 +203,7 @@ fn tapped(
             tap.see(piece);
         }
         if piece.is_none()
-            && let Some(meter) = tap.as_mut().and_then(Tap::count)
+            && let Some(meter) = tap.as_mut().and_then(|tap| tap.count(true))
         {
             meter.kept().await;
         }

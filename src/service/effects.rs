@@ -407,16 +407,11 @@ async fn land(
             }
         };
         let error = match tasks::blocking(landing).await?? {
-            Ok(MergeOutcome::Merged { kept }) => {
-                let behind = (!kept.is_empty()).then(|| kept.join(", "));
-                return Ok((MergeOutcome::Merged { kept }, behind));
-            }
-            Ok(outcome @ (MergeOutcome::BranchMoved { .. } | MergeOutcome::PersonEdits { .. })) => {
-                return Ok((outcome, None));
-            }
+            Ok(outcome) => return Ok((outcome, None)),
             Err(error) => error,
         };
-        let passes = busy_git::in_the_way(&error).is_some();
+        // A merge or rebase of theirs may take long, and others wait for this.
+        let passes = busy_git::in_the_way(&error).is_some_and(|(_, is_lock)| is_lock);
         if passes && tokio::time::Instant::now() < until {
             tokio::select! {
                 // It stays begun, and the next start goes on with it.

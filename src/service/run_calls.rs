@@ -13,6 +13,7 @@ use super::control::{self, Call, CallSubject, ControlError, Reply};
 use super::refusals::Refusals;
 use super::run_tools::{self, AtWork, ToolOutcome};
 use super::team::Team;
+use super::tool::Tool;
 use crate::domain::assignment::{CallAnswer, KeptResult, Payload, RunCall};
 use crate::domain::event::Event;
 use crate::domain::ids::CallId;
@@ -76,6 +77,15 @@ impl RunCalls {
         Some(answer)
     }
 
+    /// Whether this is once too often. What ends the run is taken all the same.
+    fn is_enough(&self, wanted: &CallSubject) -> bool {
+        let ends = match wanted {
+            CallSubject::Use { tool, .. } => *tool == Tool::SubmitResult,
+            CallSubject::Tools | CallSubject::Command(_) | CallSubject::Question(_) => false,
+        };
+        !ends && self.uses.fetch_add(1, Ordering::Relaxed) >= USES
+    }
+
     async fn tool(
         &self,
         team: &Team,
@@ -90,9 +100,8 @@ impl RunCalls {
                 return None;
             }
         };
-        let is_enough = self.uses.fetch_add(1, Ordering::Relaxed) >= USES;
         let (told, keep) = match control::call_of(&line) {
-            Ok(_) if is_enough => {
+            Ok(asked) if self.is_enough(&asked.wanted) => {
                 (Ok(Reply::no(format!("a run uses the team's tools at most {USES} times"))), None)
             }
             Err(why) => (Ok(Reply::no(why)), None),

@@ -165,11 +165,13 @@ async fn serve(worker: &Worker, own: &Own, mut stream: UnixStream) -> std::io::R
     let peer = stream.peer_cred()?.pid();
     let is_ours = || peer.is_some_and(|pid| supervise::belongs_to(pid, &own.run_dir));
     // Its number may be another one's by the time that it has spoken.
-    let was_ours = is_ours();
+    let mut ours = is_ours();
     let mut line = String::new();
-    let mut reader = BufReader::new((&mut stream).take(MAX_CALL));
-    tokio::time::timeout(READS, reader.read_line(&mut line)).await??;
-    let ours = was_ours && is_ours();
+    if ours {
+        let mut reader = BufReader::new((&mut stream).take(MAX_CALL));
+        tokio::time::timeout(READS, reader.read_line(&mut line)).await??;
+        ours = is_ours();
+    }
     let answer = if ours {
         let transport = &*worker.parts.transport;
         let line = pack(transport, line).await.map_err(std::io::Error::other)?;

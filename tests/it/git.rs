@@ -98,7 +98,6 @@ fn release_keeps_a_branch_only_for_its_commits() {
     let candidate = repo.commit(&worktree);
     // Nor where somebody looks at it, though the branch has all of it.
     let own = format!("teams/{}", request());
-    repo.git(&["branch", "-f", "keep", "main"]);
     repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
     repo.project().release(&request(), &repo.root).unwrap();
     assert_eq!(repo.git(&["branch", "--list", "teams/*"]), "");

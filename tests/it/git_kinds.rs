@@ -259,6 +259,17 @@ fn a_submodule_goes_along_with_its_commit() {
 }
 
 #[test]
+fn an_index_that_cannot_be_read_is_refused_before_anything_begins() {
+    let repo = Repo::new();
+    assert!(repo.project().refuse_unready().is_ok());
+    repo.git(&["update-index", "--split-index"]);
+    let error = repo.project().refuse_unready().unwrap_err();
+    assert!(matches!(error, GitError::IndexForm { .. }), "{error}");
+    repo.git(&["update-index", "--no-split-index"]);
+    assert!(repo.project().refuse_unready().is_ok());
+}
+
+#[test]
 fn what_a_sparse_checkout_leaves_out_is_nobodys_edit_and_stays_left_out() {
     let repo = Repo::new();
     repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/src/"]);

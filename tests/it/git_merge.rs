@@ -110,6 +110,21 @@ fn a_file_in_a_repository_of_the_persons_own_is_not_written_over() {
 }
 
 #[test]
+fn a_link_that_becomes_a_folder_is_in_nobodys_way() {
+    let repo = Repo::new();
+    repo.write("dir/b", "1\n");
+    std::os::unix::fs::symlink("dir", repo.path.join("a")).unwrap();
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "second"]);
+    let worktree = repo.worktree();
+    std::fs::remove_file(worktree.path().join("a")).unwrap();
+    put(&worktree.path().join("a/b"), "2\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(), CLEAN);
+    assert_eq!((repo.read("a/b"), repo.read("dir/b")), ("2\n".to_owned(), "1\n".to_owned()));
+}
+
+#[test]
 fn what_lies_where_a_worktree_was_is_in_nobodys_way() {
     let repo = Repo::new();
     let (_worktree, candidate) = candidate(&repo);
@@ -142,10 +157,9 @@ fn what_a_move_that_was_cut_off_left_is_named_where_somebody_has_gone_on() {
     put(&repo.path.join("other.txt"), "x\n");
     repo.git(&["add", "other.txt"]);
     repo.git(&["commit", "-qm", "theirs", "other.txt"]);
-    let MergeOutcome::Merged { kept } = apply_merge(&repo.project(), &plan).unwrap() else {
-        panic!("not landed");
-    };
-    assert!(kept.iter().any(|path| path == "src/app.py"), "{kept:?}");
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    let GitError::LeftBehind { paths } = &error else { panic!("{error}") };
+    assert!(paths.iter().any(|path| path == "src/app.py"), "{paths:?}");
     assert!(!stage.exists());
 }
 

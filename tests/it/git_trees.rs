@@ -274,7 +274,7 @@ fn branches_go_after_their_time_and_their_commits_once_the_project_has_them() {
     repo.git(&["pack-refs", "--all"]);
     let packed = repo.path.join(".git/packed-refs");
     let mut names = std::fs::read(&packed).unwrap();
-    names.extend(format!("{} refs/heads/", candidate.base).bytes().chain(*b"\xc7\xd1\n"));
+    names.extend(format!("{} refs/heads/teams/", candidate.base).bytes().chain(*b"\xc7\xd1\n"));
     std::fs::write(&packed, names).unwrap();
     let branches = || branches().replace("  teams/payments", "").trim().to_owned();
     let (nobody, open) = (Default::default(), [request()].into());

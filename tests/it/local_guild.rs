@@ -1,10 +1,10 @@
 //! The local guild's REST side and its people's side.
 
 use serde_json::{Value, json};
-use teams::local_guild::page_cookie;
+use teams::local_guild::PAGE_KEY;
 
 use crate::support::gateway::{self, Connection};
-use crate::support::guild::{Caller, answer, cookie_of, fresh, text};
+use crate::support::guild::{Caller, answer, fresh, key_of, text};
 
 #[tokio::test]
 async fn a_nonce_is_honoured_and_limits_are_discords() {
@@ -211,9 +211,9 @@ async fn strangers_are_turned_away() {
     let own = || http.post(&say).header("origin", &running.info.base_url).json(&body);
     // Any program can say where it comes from; the key is told to whoever opens the page.
     assert_eq!(own().send().await.unwrap().status(), 401);
-    let wrong = page_cookie("0123456789abcdef0123456789abcdef");
-    assert_eq!(own().header("cookie", wrong).send().await.unwrap().status(), 401);
-    let page = own().header("cookie", cookie_of(&running.info)).send().await.unwrap();
+    let wrong = "0123456789abcdef0123456789abcdef";
+    assert_eq!(own().header(PAGE_KEY, wrong).send().await.unwrap().status(), 401);
+    let page = own().header(PAGE_KEY, key_of(&running.info)).send().await.unwrap();
     assert_eq!(page.status(), 200);
     // A guest cannot speak as the owner, and a bot's token is not a person's.
     let guest = Caller::person(&running.info, "guest");

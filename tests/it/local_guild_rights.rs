@@ -2,9 +2,10 @@
 //! what may be missing.
 
 use serde_json::{Value, json};
+use teams::local_guild::PAGE_KEY;
 
 use crate::support::gateway::{self, Connection};
-use crate::support::guild::{Caller, cookie_of, fresh, text};
+use crate::support::guild::{Caller, fresh, key_of, text};
 
 /// Status and code of a call.
 async fn refused(caller: &Caller, method: &str, path: &str, body: Value) -> (u16, Option<u64>) {
@@ -46,7 +47,7 @@ async fn a_new_bot_is_outside_until_its_invite_link_is_opened() {
     assert_eq!(stranger.status(), 401);
     let origin = &running.info.base_url;
     let pressed = http.post(&link).header("origin", origin);
-    let pressed = pressed.header("cookie", cookie_of(&running.info)).send().await.unwrap();
+    let pressed = pressed.header(PAGE_KEY, key_of(&running.info)).send().await.unwrap();
     assert_eq!(pressed.status(), 204);
     assert_eq!(connection.until("GUILD_CREATE").await["id"], running.info.guild_id.as_str());
     let guilds = bot.ok("GET", "/users/@me/guilds", Value::Null).await;

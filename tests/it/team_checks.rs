@@ -65,7 +65,7 @@ async fn what_the_team_cannot_do_rests_or_is_skipped_for_a_reason() {
     house.press(&house.owner, "general", "needs Owner", "Pause").await;
     house.reads(&asked, "Owner paused this").await;
     let (_, why, _) = house.teams(&["why", &id]).await;
-    assert!(why.contains("Owner paused it") && why.contains("Words in its room"), "{why}");
+    assert!(why.contains("Owner paused it") && why.contains("Write in its room"), "{why}");
     let (code, _, error) = house.teams(&["request", "skip", &id]).await;
     assert!(code == 2 && error.contains("REASON"), "{error}");
     let (code, _, error) = house.teams(&["request", "skip", &id, " "]).await;
@@ -212,7 +212,7 @@ async fn without_checks_a_person_uses_those_that_the_project_shows() {
     let evidence = done.work.evidence.unwrap();
     assert!(evidence.is_green() && evidence.checks[0].name == "make test", "{evidence:?}");
     let room = house.transcript().await;
-    assert!(room.contains("Its checks prove it first by Owner"), "{room}");
+    assert!(room.contains("Checks chosen by Owner"), "{room}");
     // The next change is proven without a word.
     let next = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
     house.becomes(&next, RequestStatus::Committed).await;

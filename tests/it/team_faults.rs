@@ -15,7 +15,7 @@ const STORY: [&str; 8] = [
     "**Building**",
     "The checks pass",
     "**Review**",
-    "**Validation**",
+    "**QA**",
 ];
 
 /// A house whose requests change the greeting, each from the word of the one before.

@@ -119,7 +119,7 @@ async fn a_mention_in_a_thread_of_somebody_is_answered_there() {
     let asked = house.say(thread, &format!("{} {EDIT}", house.mention())).await;
     house.becomes(&asked, RequestStatus::Committed).await;
     house.reads(thread, "**Done.**").await;
-    house.reads(thread, "**Validation**").await;
+    house.reads(thread, "**QA**").await;
     house.close().await;
 }
 

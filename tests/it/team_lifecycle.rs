@@ -57,7 +57,7 @@ async fn a_step_more_is_an_edit_of_the_workspaces_file_and_a_prompt() {
     let said = |part: &str| room.iter().filter(|it| words(it).contains(part)).count();
     // It is sent back once, and the revision comes by it again.
     assert_eq!((said("**security_review**"), said("**Review**")), (2, 2));
-    assert_eq!((said("**Revision**"), said("**Validation**")), (1, 1));
+    assert_eq!((said("**Revision**"), said("**QA**")), (1, 1));
     let state = request.params.workflow.as_ref().unwrap();
     assert_eq!(state.counter(CounterName::of("security")).used, 2);
     assert_eq!(house.on_branch("greet.sh"), EDITED);

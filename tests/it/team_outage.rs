@@ -28,7 +28,7 @@ async fn discord_is_dead_for_the_whole_request_and_then_back() {
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     let (code, text, _) = house.teams(&["why", request.request_id.as_str()]).await;
     assert_eq!(code, 0);
-    assert!(text.contains("wait for Discord"), "{text}");
+    assert!(text.contains("has not reached Discord yet"), "{text}");
     house.faults(json!({"clear": true})).await;
     house.quiet().await;
 
@@ -42,7 +42,7 @@ async fn discord_is_dead_for_the_whole_request_and_then_back() {
         "**Building**",
         "The checks pass",
         "**Review**",
-        "**Validation**",
+        "**QA**",
     ];
     let places: Vec<usize> = order
         .iter()
@@ -310,7 +310,7 @@ async fn an_unmodified_client_beside_sees_the_conversation() {
     };
     next("ready").await;
     let asked = house.ask(EDIT).await;
-    for part in ["Got it", "**Intake**", "**Building**", "**Validation**"] {
+    for part in ["Got it", "**Intake**", "**Building**", "**QA**"] {
         next(part).await;
     }
     house.becomes(&asked, RequestStatus::Committed).await;

@@ -143,8 +143,8 @@ async fn a_person_begins_a_sprint_with_the_form_and_a_file() {
         .until("document.getElementById('log').innerText.includes('Only you can see this')")
         .await;
     browser.until(&format!("{}.length > 30", last_of("Teams"))).await;
-    let shelf = team.folder.path().join("workspace/shared_workspace/attachments");
-    let kept = std::fs::read_dir(shelf).unwrap().map(|it| it.unwrap().path());
+    let attachments = team.folder.path().join("workspace/shared_workspace/attachments");
+    let kept = std::fs::read_dir(attachments).unwrap().map(|it| it.unwrap().path());
     let kept: Vec<_> = kept.filter(|it| it.to_string_lossy().ends_with("_spec.md")).collect();
     assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), "the spec");
     browser.close().await;

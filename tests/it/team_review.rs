@@ -16,7 +16,7 @@ async fn a_reviewer_sends_the_work_back_once() {
     let said = |part: &str| room.iter().filter(|it| words(it).contains(part)).count();
     assert_eq!(said("**Review**"), 2);
     assert_eq!(said("**Revision**"), 1);
-    assert_eq!(said("**Validation**"), 1);
+    assert_eq!(said("**QA**"), 1);
     assert_eq!(request.params.workflow.unwrap().counter(counter::REVIEW).used, 2);
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
@@ -43,7 +43,7 @@ async fn qa_turns_the_work_down_once() {
     house.quiet().await;
     let room = house.messages(&asked).await;
     let said = |part: &str| room.iter().filter(|it| words(it).contains(part)).count();
-    assert_eq!(said("**Validation**"), 2);
+    assert_eq!(said("**QA**"), 2);
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }

@@ -96,7 +96,7 @@ async fn a_card_shows_the_way_and_its_menu_changes_it_for_whoever_may() {
     let (shown, menu) = card(&house, &room, "Fast: ").await;
     let line = shown["embeds"][0]["description"].as_str().unwrap();
     assert!(line.contains("~~Research~~ → ~~First plan~~"), "{line}");
-    assert!(line.contains("**Building**") && line.contains("~~Validation~~"), "{line}");
+    assert!(line.contains("**Building**") && line.contains("~~QA~~"), "{line}");
     let choose = |lane: &str| json!({"channel": room, "message": shown["id"], "custom_id": menu, "values": [lane]});
     // A guest holds no right at all.
     house.guest.ok("POST", "/_local/click", choose("quick")).await;
@@ -104,7 +104,7 @@ async fn a_card_shows_the_way_and_its_menu_changes_it_for_whoever_may() {
     let (shown, _) = card(&house, &room, "Standard: ").await;
     let line = shown["embeds"][0]["description"].as_str().unwrap();
     // What is behind it stays left out; what is ahead is taken.
-    assert!(line.contains("~~First plan~~") && !line.contains("~~Validation~~"), "{line}");
+    assert!(line.contains("~~First plan~~") && !line.contains("~~QA~~"), "{line}");
     house.press(&house.owner, &room, "Standard: ", "Try again").await;
     let request = house.becomes(&message, RequestStatus::Committed).await;
     let worked = roles(&house, &request);

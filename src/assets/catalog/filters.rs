@@ -62,6 +62,7 @@ pub(super) fn add(
     templates.add_filter("tail", tail);
     templates.add_filter("whole", whole);
     templates.add_filter("fence", fence);
+    templates.add_filter("code", |text: String| name(&text));
     templates
         .add_filter("line", |text: String| text.split_whitespace().collect::<Vec<_>>().join(" "));
     templates.add_filter("short", |text: String| text.chars().take(10).collect::<String>());
@@ -283,7 +284,7 @@ pub(super) fn fence(text: String, kind: Option<String>) -> Result<String, Error>
         let message = "a code block's kind is a word such as `diff`";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
-    let (text, _) = hidden::shown(&text);
+    let (text, _) = hidden::shown(&text.replace("\r\n", "\n").replace('\r', "\n"));
     let body = text.trim_end().replace("```", "`\u{200b}`\u{200b}`");
     Ok(format!("```{kind}\n{body}\n```"))
 }

@@ -96,7 +96,7 @@ impl Reader {
                 let name = files.first().map(|(file, _)| file.filename.clone()).unwrap_or_default();
                 let ids: Vec<u64> = files.iter().map(|(_, remote)| remote.id).collect();
                 self.keep_files(&as_message(&actor, channel_id), files).await;
-                let Some(path) = self.shelf.find(&ids).await.pop() else {
+                let Some(path) = self.attachments.find(&ids).await.pop() else {
                     answer(reply, "attachments_failed", &[("count", 1.into())]);
                     return None;
                 };
@@ -104,7 +104,7 @@ impl Reader {
                 Some(Inbound::Plan { actor, dropped, reply })
             }
             PersonRequest::Kickoff(mut kickoff, files) => {
-                kickoff.artifacts = self.shelf.find(&files).await;
+                kickoff.artifacts = self.attachments.find(&files).await;
                 let missing = files.len() - kickoff.artifacts.len();
                 if missing > 0 {
                     answer(reply, "attachments_failed", &[("count", missing.into())]);
@@ -124,7 +124,7 @@ impl Reader {
         let (attachments, files) = files.into_iter().unzip();
         let message = Message { attachments, ..message.clone() };
         let http = self.rest(None).pool().http().clone();
-        self.shelf.fill(&http, &mut InboundMessage { message, files }).await;
+        self.attachments.fill(&http, &mut InboundMessage { message, files }).await;
     }
 }
 

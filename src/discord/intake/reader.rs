@@ -58,7 +58,7 @@ pub(crate) struct Reader {
     pub(super) delivery: Arc<Delivery>,
     identity: Arc<RwLock<Identity>>,
     pub(super) catalog: Catalog,
-    pub(super) shelf: AttachmentFolder,
+    pub(super) attachments: AttachmentFolder,
     pub(super) access: Arc<dyn Access>,
     /// Webhooks whose owner was looked up.
     met: Mutex<BTreeSet<u64>>,
@@ -75,14 +75,14 @@ impl Reader {
         delivery: Arc<Delivery>,
         identity: Arc<RwLock<Identity>>,
         catalog: Catalog,
-        shelf: AttachmentFolder,
+        attachments: AttachmentFolder,
         access: Arc<dyn Access>,
     ) -> Reader {
         Reader {
             delivery,
             identity,
             catalog,
-            shelf,
+            attachments,
             access,
             met: Mutex::default(),
             members: Mutex::default(),
@@ -175,7 +175,7 @@ impl Reader {
         let mut heard = self.known(&payload, guild).await?;
         if !heard.files.is_empty() && self.access.takes_in(&heard.message) {
             let http = self.rest(None).pool().http().clone();
-            self.shelf.fill(&http, &mut heard).await;
+            self.attachments.fill(&http, &mut heard).await;
         }
         Some(heard.message)
     }

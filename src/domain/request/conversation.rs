@@ -59,6 +59,12 @@ impl ReplyRoute {
         let via = if self.is_dm { Ingress::DirectMessage } else { Ingress::Message };
         Actor::Person { author, guild_id: self.guild_id, via }
     }
+
+    /// Whether somebody is another person than who asked; the operator may do all that is asked for.
+    #[must_use]
+    pub fn is_other(&self, actor: &Actor) -> bool {
+        matches!(actor, Actor::Person { author, .. } if self.author_id != Some(author.id))
+    }
 }
 
 /// The Discord thread in which a request happens.

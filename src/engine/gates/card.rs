@@ -210,6 +210,7 @@ fn card(
             Some(candidate),
         ) => {
             values["commit"] = json!(say::short(&candidate.commit));
+            values["is_base"] = json!(candidate.is_its_base());
             values["side_branch"] = json!(format!("teams/{}", request.request_id));
             values["files"] = json!(say::files(Some(candidate)));
             values["added"] = json!(candidate.added_lines);

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{card, guards, stance};
 use crate::domain::block::BlockCode;
 use crate::domain::evidence::{Candidate, Evidence, Proof};
-use crate::domain::gate::{GateKind, Stance};
+use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::request::{Followup, RequestStatus};
@@ -35,11 +35,16 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     let Some(candidate) = request.work.candidate.as_ref() else { return false };
     let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
     let findings = guards::open_findings(turn, request);
-    let asks = !findings.is_empty();
-    if asks {
-        card::open(turn, id, GateKind::GuardedCommit, commit, artifact, findings);
+    if findings.is_empty() {
+        return false;
     }
-    asks
+    match stance::of_commit(&turn.policy.gates, &findings, Proof::Green, true) {
+        (Stance::Refuse, _) => declined(turn, id, "refused"),
+        (Stance::Ask | Stance::Allow, kind) => {
+            card::open(turn, id, kind, commit, artifact, findings);
+        }
+    }
+    true
 }
 
 /// A person has said yes to the commit, and so to what guards found in it.

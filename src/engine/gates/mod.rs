@@ -188,7 +188,7 @@ fn settle(
     match verdict {
         Verdict::Yes { .. } => approved(turn, &id, gate, (&name, &reason)),
         Verdict::No => declined(turn, &id, kind, "rejected"),
-        Verdict::Ask(question) => asked(turn, &id, &name, question),
+        Verdict::Ask(question) => asked(turn, granted, &id, question),
         Verdict::UseChecks => {
             let shown = gate.shown_checks.clone().unwrap_or_default();
             turn.plan(EffectKind::UseChecks { request_id: id, shown });
@@ -249,11 +249,12 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
 }
 
 /// Whoever decides wants to know something first: the team answers, and asks again for what it then has.
-fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
+fn asked(turn: &mut Turn<'_>, granted: &Granted<act::Decide>, id: &RequestId, question: String) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
-    let is_others = by != request.conversation.reply_route.author_name;
-    let question = Followup { at_gate: true, is_others, ..Followup::command(by, question, now) };
+    let is_others = request.conversation.reply_route.is_other(granted.actor());
+    let by = granted.name();
+    let question = Followup { at_gate: true, is_others, ..Followup::command(&by, question, now) };
     request.params.followups.push(question);
     if request.duty().is_some() {
         // It goes on from there.

@@ -193,7 +193,7 @@ fn queue(
             }
             // Its author says that it is delivered.
             (Difference::Added | Difference::Changed, Some(waits)) if item.done => {
-                let mut waits = taken_out(turn, waits);
+                let mut waits = taken_out(turn, waits, ItemStatus::Done);
                 waits.status = ItemStatus::Done;
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
@@ -224,16 +224,16 @@ fn queue(
 }
 
 /// An item that waits in a sprint is taken out of that.
-fn taken_out(turn: &mut Turn<'_>, item: Item) -> Item {
+fn taken_out(turn: &mut Turn<'_>, item: Item, becomes: ItemStatus) -> Item {
     if item.status != ItemStatus::Selected {
         return item;
     }
-    sprint::release_todo(turn, &item.backlog_id);
+    sprint::release_todo(turn, &item.backlog_id, becomes);
     Item { todo: None, selected_in_sprint_id: None, planned_in_sprint_id: None, ..item }
 }
 
 fn drop_item(turn: &mut Turn<'_>, item: Item, reason: String) {
-    let item = taken_out(turn, item);
+    let item = taken_out(turn, item, ItemStatus::Dropped);
     let (status, updated_at) = (ItemStatus::Dropped, turn.now);
     turn.put_item(Item { status, dropped_reason: reason, updated_at, ..item });
 }

@@ -37,7 +37,9 @@ fn work(turn: &mut Turn<'_>, id: &SprintId) {
     loop {
         let Some((step, kind)) = position::step(turn, id) else { return };
         if closing::is_asked_for(turn, id) {
-            closing::begin(turn, id);
+            if !plan_review::put_off(turn, id) {
+                closing::begin(turn, id);
+            }
         } else {
             work_step(turn, id, &step, kind);
         }

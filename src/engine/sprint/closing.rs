@@ -45,20 +45,6 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
         }
         drop_duty(turn, &duty);
     }
-    let is_planned = |sprint: &Sprint| {
-        sprint.status == SprintStatus::Planning && sprint.closing.wrap_up == Some(WrapUp::Cutoff)
-    };
-    if turn.sprint(id).is_some_and(is_planned) {
-        // What was planned is looked at again when somebody restarts it.
-        let (status, closeout) = (SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete);
-        return end(
-            turn,
-            id,
-            status,
-            closeout,
-            "the working day ended before its plan was settled",
-        );
-    }
     let lands = |sprint: &Sprint| {
         sprint.work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
     };

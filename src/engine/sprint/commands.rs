@@ -254,9 +254,14 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         });
         if let Some(item) = &todo.backlog_id {
             let sprint = id.clone();
+            let old = todo.progress.request_id.clone();
             turn.edit_item(item, |item| {
                 item.clear_blockers();
                 item.origin.remove(GAVE_UP);
+                if let Some(old) = old {
+                    item.origin.set("request_id", old.as_str());
+                    item.origin.set("todo_id", todo.progress.todo_id.as_str());
+                }
                 item.status = ItemStatus::Selected;
                 item.selected_in_sprint_id = Some(sprint.clone());
                 item.planned_in_sprint_id = Some(sprint);
@@ -266,7 +271,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
             && turn.request(old).is_some_and(|request| !request.status.is_terminal())
         {
             let values = json!({ "request_id": old.as_str(), "by": "restart" });
-            ending::end(turn, old, RequestStatus::Cancelled, "final.released", values);
+            ending::end(turn, old, RequestStatus::Cancelled, "final.begun_anew", values);
         }
     }
     Some(todo.title)

@@ -225,6 +225,7 @@ fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request: &Request) 
 
 /// A person keeps the change off the branch: what is to be done about the item, people say.
 fn refuse(item: &mut Item, request: &Request) {
+    sourcing::take_words(item, request);
     item.status = ItemStatus::Blocked;
     item.dropped_reason.clear();
     item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);

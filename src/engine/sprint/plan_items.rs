@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::backlog::flat;
 use super::commands::{Said, started};
-use super::queue;
+use super::{queue, sourcing};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemSource};
 use crate::domain::request::Request;
@@ -116,6 +116,8 @@ pub(in crate::engine) fn replace_with_items(
                 item.allowed_paths.clone_from(&old.allowed_paths);
             }
             item.answers.clone_from(&old.answers);
+            item.artifacts.clone_from(&old.artifacts);
+            sourcing::take_words(item, request);
             let serves = old.origin.texts("requirement_refs");
             if is_last && !serves.is_empty() {
                 item.origin.set("requirement_refs", serves);

@@ -11,13 +11,14 @@ use super::{closing, initial, position, queue, say};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{PlanItemId, RequirementId, SprintId};
 use crate::domain::item::{Item, ItemSource};
-use crate::domain::lifecycle::{Step, StepOutcome};
+use crate::domain::lifecycle::{SprintStep, Step, StepOutcome};
 use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, Requirement, RequirementTime};
 use crate::domain::plan_review::{AcceptedFindings, PlanFinding, PlanReview, PlanReviewer};
 use crate::domain::request::{ReplyRoute, Request, RequestStatus};
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::sprint::{
-    CloseoutStatus, DutyDetails, PlanningStep, Sprint, SprintEventKind, SprintStatus, TodoStatus,
+    CloseoutStatus, Duty, DutyDetails, PlanningStep, Sprint, SprintEventKind, SprintStatus,
+    TodoStatus, WrapUp,
 };
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 use crate::engine::gates::card;
@@ -199,7 +200,26 @@ fn turned_down(turn: &mut Turn<'_>, id: &SprintId) {
     closing::end(turn, id, status, closeout, reason);
 }
 
-/// A person sends the plan back: that is charged to nobody, so that there is a way back.
+/// The working day is over before the plan stands: when somebody restarts the sprint, its todos are chosen anew. Whether
+/// that is so.
+pub(super) fn put_off(turn: &mut Turn<'_>, id: &SprintId) -> bool {
+    let is_planned = |sprint: &Sprint| {
+        sprint.status == SprintStatus::Planning && sprint.closing.wrap_up == Some(WrapUp::Cutoff)
+    };
+    if !turn.sprint(id).is_some_and(is_planned) {
+        return false;
+    }
+    let reason = "the working day ended before its plan was settled";
+    let is_review = |(_, kind): &(Step, SprintStep)| *kind == SprintStep::Duty(Duty::PlanReview);
+    if position::step(turn, id).as_ref().is_some_and(is_review) {
+        plan_again(turn, id, reason);
+    }
+    let (status, closeout) = (SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete);
+    closing::end(turn, id, status, closeout, reason);
+    true
+}
+
+/// A person sends the plan back, or the day ends: that is charged to nobody, so that there is a way back.
 fn plan_again(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
     position::renew(turn, id);
     position::follow(turn, id, StepOutcome::Again).unwrap_or_default();

@@ -53,7 +53,7 @@ pub(super) fn merge(
         let mut item = kept(turn, source, item.clone());
         let old = turn.item(&item.backlog_id).map(|old| old.status);
         if old == Some(ItemStatus::Selected) && item.status != ItemStatus::Selected {
-            release_todo(turn, &item.backlog_id);
+            release_todo(turn, &item.backlog_id, item.status);
             (item.todo, item.selected_in_sprint_id, item.planned_in_sprint_id) = (None, None, None);
         }
         if source != ItemSource::User && is_of_approved_plan(turn, &item) {
@@ -241,7 +241,7 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
                 it.status = ItemStatus::Pending;
                 it.selected_in_sprint_id = None;
             });
-            release_todo(turn, item);
+            release_todo(turn, item, ItemStatus::Pending);
         }
     }
     select(turn, id, planned);
@@ -361,13 +361,14 @@ pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
                 item.selected_in_sprint_id = None;
                 item.planned_in_sprint_id = None;
             });
-            release_todo(turn, &id);
+            release_todo(turn, &id, ItemStatus::Blocked);
         }
     }
 }
 
-/// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun.
-pub(in crate::engine) fn release_todo(turn: &mut Turn<'_>, item: &ItemId) {
+/// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun. What a person
+/// calls done is, for whoever waits for it.
+pub(in crate::engine) fn release_todo(turn: &mut Turn<'_>, item: &ItemId, becomes: ItemStatus) {
     let waits = |todo: &Todo| {
         todo.progress.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item)
     };
@@ -375,8 +376,9 @@ pub(in crate::engine) fn release_todo(turn: &mut Turn<'_>, item: &ItemId) {
     let Some(at) = sprint.work.todos.iter().position(waits) else { return };
     let (id, todo) = (sprint.sprint_id.clone(), sprint.work.todos[at].clone());
     let now = turn.now;
+    let is_done = becomes == ItemStatus::Done;
     turn.edit_todo(&id, at, |progress| {
-        progress.status = TodoStatus::Cancelled;
+        progress.status = if is_done { TodoStatus::Completed } else { TodoStatus::Cancelled };
         progress.ended_at = Some(now);
     });
     turn.leave_todo(&todo, |_| ());

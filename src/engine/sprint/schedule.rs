@@ -221,9 +221,12 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
         return Prospect::Fresh;
     }
     // What was asked to end does not go on under another name, also where it had delivered something.
+    if last.closing.wrap_up.is_some() {
+        return Prospect::Stopped;
+    }
     match last.status {
-        SprintStatus::Completed if last.closing.wrap_up.is_none() => Prospect::Fresh,
-        SprintStatus::Completed | SprintStatus::Cancelled => Prospect::Stopped,
+        SprintStatus::Completed => Prospect::Fresh,
+        SprintStatus::Cancelled => Prospect::Stopped,
         SprintStatus::Failed
         | SprintStatus::Blocked
         | SprintStatus::Planning

@@ -72,6 +72,7 @@ pub(super) fn discovered(
     sourcing.watermarks = watermarks;
     // What was read already is not found again.
     let unjudged = std::mem::take(&mut sourcing.unjudged);
+    sourcing.is_second_look = !unjudged.is_empty();
     let findings = [unjudged, findings].concat();
     let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
     let is_known = |finding: &Finding| {
@@ -198,11 +199,16 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
         Err(reason) => {
             scheduler.sourcing.review_status =
                 ReviewEnd::Failed(crate::engine::say::cut(&reason, 200));
-            // The next look hands the same findings on again.
+            let findings = request.params.duty.as_ref().map(DutyDetails::findings);
+            let findings = findings.unwrap_or_default();
+            if scheduler.sourcing.is_second_look {
+                let titles: Vec<&str> = findings.iter().map(|it| it.title.as_str()).collect();
+                let values = json!({ "titles": titles });
+                return say::report(turn, None, "sourcing.left", values, Vec::new());
+            }
+            // The next look hands the same findings on once more.
             scheduler.sourcing.fingerprint.clear();
-            let duty = request.params.duty.as_ref();
-            scheduler.sourcing.unjudged =
-                duty.map(DutyDetails::findings).unwrap_or_default().to_vec();
+            scheduler.sourcing.unjudged = findings.to_vec();
         }
     }
 }
@@ -281,6 +287,7 @@ pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
     {
         return;
     }
+    let (_, before) = blocked(turn);
     let status = match store(turn, request, ItemSource::Planner) {
         Ok(_) => ReviewEnd::Completed,
         Err(reason) => ReviewEnd::Failed(crate::engine::say::cut(&reason, 200)),
@@ -289,16 +296,20 @@ pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
     let (_, print) = blocked(turn);
     let review = &mut turn.edit_scheduler().blocked_review;
     review.status = status;
-    review.fingerprint = print;
+    // What was blocked meanwhile is.
+    if review.fingerprint == before {
+        review.fingerprint = print;
+    }
 }
 
 /// A person wrote into the room of a todo that had to be put aside, or asks for the same elsewhere, by the id of its item
-/// or in the words of its title: the item is possible again, with the answer. The title of the item, where there is one.
+/// or in the words of its title: the item is possible again, with the answer; where it is possible already, the words go
+/// with it until somebody begins. What is said to that, and the title of the item, where there is one.
 pub(in crate::engine) fn answered(
     turn: &mut Turn<'_>,
     room_of: Option<&RequestId>,
     message: &Message,
-) -> Option<String> {
+) -> Option<(&'static str, String)> {
     let words = message.content.to_lowercase();
     let resumes = intent::read(&message.content).intent == Some(Intent::Resume);
     let flat = |text: &str| {
@@ -312,7 +323,7 @@ pub(in crate::engine) fn answered(
             || flat(&words) == flat(&item.title)
     };
     let items = turn.items().into_values();
-    let item = items.filter(|item| !queue::is_held(turn, item)).find(|item| {
+    let item = items.filter(|item| !queue::is_in_work(turn, item)).find(|item| {
         let request = item.origin.text("request_id");
         let has_ended = |id: &str| {
             let request = RequestId::parse(id).ok().and_then(|id| turn.request(&id));
@@ -321,17 +332,24 @@ pub(in crate::engine) fn answered(
                 None => it.status.is_terminal(),
             })
         };
-        // What is said in its room goes with it until somebody begins.
-        let is_meant = match (room_of, item.status) {
-            (Some(room_of), ItemStatus::Blocked | ItemStatus::Pending) => item.is_of_ended(room_of),
-            (None, ItemStatus::Blocked) => names(item),
-            (_, _) => false,
+        let is_blocked = item.status == ItemStatus::Blocked;
+        let waits = matches!(item.status, ItemStatus::Pending | ItemStatus::Selected);
+        let is_meant = match room_of {
+            Some(room_of) => (is_blocked || waits) && item.is_of_ended(room_of),
+            None => is_blocked && names(item),
         };
         is_meant && request.is_none_or(has_ended)
     })?;
     let (id, title) = (item.backlog_id.clone(), item.title.clone());
-    bring_back(turn, &id, &message.author.name, &message.content, &saved(message));
-    Some(title)
+    if item.status == ItemStatus::Blocked {
+        bring_back(turn, &id, &message.author.name, &message.content, &saved(message));
+        return Some(("backlog.reopened", title));
+    }
+    // It has not changed by that: no sprint begins because of it.
+    let mut item = item.clone();
+    item.add_answer(answer(&message.author.name, &message.content), &saved(message));
+    turn.put_item(item);
+    Some(("backlog.noted", title))
 }
 
 /// The item that was put aside when the request of its todo ended, and still waits for a person.
@@ -358,16 +376,16 @@ fn answer(by: &str, words: &str) -> String {
 /// What people wrote to the request of a todo goes to whoever does it again.
 pub(super) fn keep_words(turn: &mut Turn<'_>, todo: &Todo) {
     let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
-    let Some((request, item)) = request.zip(todo.backlog_id.clone()) else { return };
-    let said = request.params.followups.iter().filter(|words| !words.at_gate);
-    let said: Vec<(String, Vec<String>)> =
-        said.map(|it| (answer(&it.author_name, &it.body), it.artifacts.clone())).collect();
-    if !said.is_empty() {
-        turn.edit_item(&item, |item| {
-            for (said, files) in said {
-                item.add_answer(said, &files);
-            }
-        });
+    let Some((request, item)) = request.cloned().zip(todo.backlog_id.clone()) else { return };
+    if !request.params.followups.is_empty() {
+        turn.edit_item(&item, |item| take_words(item, &request));
+    }
+}
+
+/// The same for an item at hand.
+pub(super) fn take_words(item: &mut Item, request: &Request) {
+    for words in request.params.followups.iter().filter(|words| !words.at_gate) {
+        item.add_answer(answer(&words.author_name, &words.body), &words.artifacts);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{
-    CloseoutStatus, Sprint, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
+    CloseoutStatus, Kickoff, Sprint, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };
 use crate::engine::lifecycle::steps;
 
@@ -195,6 +195,7 @@ fn what_people_wrote_to_a_todo_is_read_by_whoever_does_it_again() {
     });
     world.submit(Event::Message(said));
     assert!(world.state.requests.values().all(|it| it.status.is_terminal()), "no other work");
+    assert!(world.said.contains(&"backlog.noted".to_owned()), "{:?}", world.said);
     world.command(kickoff());
     let again = loop {
         let mine = |it: &&Arc<Request>| it.backlog_id.as_ref() == Some(&item);
@@ -214,20 +215,29 @@ fn what_people_wrote_to_a_todo_is_read_by_whoever_does_it_again() {
 
 #[test]
 fn a_sprint_whose_plan_waits_at_the_end_of_the_day_goes_on_when_it_is_restarted() {
-    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
-    let mut world = World::new(Policy { gates, ..by_hand() });
-    world.command(kickoff());
-    world.finish_well();
-    assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
-    world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis();
-    world.submit(Event::Tick);
-    world.finish_well();
-    let ended = sprint(&world);
-    assert_eq!(ended.status, SprintStatus::Blocked);
-    assert_eq!(ended.closing.status, Some(CloseoutStatus::PlanningIncomplete));
-    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
-    world.finish_well();
-    assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
+    let plain = Kickoff { milestone: "Letters".to_owned(), ..Kickoff::default() };
+    for start in [kickoff(), Command::SprintStart { kickoff: Box::new(plain) }] {
+        let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
+        let mut world = World::new(Policy { gates, ..by_hand() });
+        let planned = |world: &World| {
+            let todos = sprint(world).work.todos.into_iter();
+            todos.filter(|todo| todo.progress.status == TodoStatus::Queued).count()
+        };
+        world.command(start);
+        world.finish_well();
+        assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
+        let before = planned(&world);
+        world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis();
+        world.submit(Event::Tick);
+        world.finish_well();
+        let ended = sprint(&world);
+        assert_eq!(ended.status, SprintStatus::Blocked);
+        assert_eq!(ended.closing.status, Some(CloseoutStatus::PlanningIncomplete));
+        assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+        world.finish_well();
+        assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
+        assert_eq!((planned(&world), before > 0), (before, true), "what is asked about is there");
+    }
 }
 
 #[test]

@@ -5,11 +5,23 @@ import { locale, word } from "./words.js";
 /** A refusal, with the server's words. */
 export class Refused extends Error {}
 
+/** The page lacks its key, or has that of another guild. */
+export class Locked extends Refused {}
+
+// The key comes in the address that the terminal shows, and is kept for this address and port alone.
+const opened = new URLSearchParams(location.search).get("key");
+if (opened) {
+  localStorage.setItem("key", opened);
+  history.replaceState(null, "", location.pathname + location.hash);
+}
+const key = () => localStorage.getItem("key") ?? "";
+
 async function ask(path, options) {
-  const response = await fetch(`/_local/${path}`, options);
+  const headers = { ...options.headers, "X-Page-Key": key() };
+  const response = await fetch(`/_local/${path}`, { ...options, headers });
   const text = await response.text();
   const body = text ? JSON.parse(text) : null;
-  if (response.status === 401) throw new Refused(word("locked"));
+  if (response.status === 401) throw new Locked(word("locked"));
   if (!response.ok) {
     const first = firstError(body?.errors);
     throw new Refused(first ?? body?.message ?? `${response.status}`);
@@ -44,13 +56,13 @@ export const upload = (file) =>
   });
 
 /** Follows events from a position. Reconnects by itself; `onreset` when the picture is stale. */
-export function follow(user, position, { onevent, onreset, onstatus }) {
+export function follow(user, position, { onevent, onreset, onstatus, onlocked }) {
   let source = null;
   let stopped = false;
   let retry = null;
   let at = position;
   const open = () => {
-    source = new EventSource(`/_local/events?user=${user}&after=${encodeURIComponent(at)}`);
+    source = new EventSource(`/_local/events?user=${user}&after=${encodeURIComponent(at)}&key=${encodeURIComponent(key())}`);
     source.onopen = () => onstatus(true);
     source.onmessage = (message) => {
       const event = JSON.parse(message.data);
@@ -65,7 +77,11 @@ export function follow(user, position, { onevent, onreset, onstatus }) {
     source.onerror = () => {
       onstatus(false);
       // A server that is gone for long makes the browser give up; then we try ourselves.
-      if (source.readyState === EventSource.CLOSED && !stopped) retry = setTimeout(open, 1500);
+      if (source.readyState !== EventSource.CLOSED || stopped) return;
+      get(`state?user=${user}`).then(() => true, (error) => {
+        if (error instanceof Locked) onlocked(error);
+        return !(error instanceof Locked);
+      }).then((goes) => { if (goes && !stopped) retry = setTimeout(open, 1500); });
     };
   };
   const close = () => {

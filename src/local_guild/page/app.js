@@ -1,6 +1,6 @@
 // The page as a whole: who, where, light or dark, and the line of events.
 
-import { follow, session } from "./api.js";
+import { follow, Locked, session } from "./api.js";
 import { filling, suggested, unanswered } from "./commands.js";
 import { moved, startEdit, startReply } from "./composer.js";
 import { openForm } from "./dialog.js";
@@ -162,17 +162,21 @@ async function start(user) {
       $("offline").hidden = well;
       $("offline").textContent = word("offline");
     },
+    onlocked: locked,
   });
+}
+
+/** Nothing more is shown until the page is opened with its key. */
+function locked(error) {
+  $("offline").textContent = error.message;
+  $("offline").hidden = false;
 }
 
 function restart() {
   const here = location.hash;
-  start(world.me ?? "owner").then(() => { location.hash = here; }).catch(() => setTimeout(restart, 2000));
+  start(world.me ?? "owner").then(() => { location.hash = here; }).catch((error) => (error instanceof Locked ? locked(error) : setTimeout(restart, 2000)));
 }
 
 addEventListener("hashchange", go);
 setInterval(drawTyping, 2000);
-start(sessionStorage.getItem("user") ?? "owner").catch(() => start("owner")).catch((error) => {
-  $("offline").textContent = error.message;
-  $("offline").hidden = false;
-});
+start(sessionStorage.getItem("user") ?? "owner").catch(() => start("owner")).catch(locked);

@@ -11,7 +11,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::caller;
 use super::error::Refusal;
 use super::gateway;
 use super::guild::Guild;
@@ -26,7 +25,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The page's files by path.
-const FILES: [(&str, &str, &str); 22] = [
+const FILES: [(&str, &str, &str); 23] = [
     ("index.html", "text/html; charset=utf-8", include_str!("index.html")),
     ("style.css", "text/css; charset=utf-8", include_str!("style.css")),
     ("message.css", "text/css; charset=utf-8", include_str!("message.css")),
@@ -49,6 +48,7 @@ const FILES: [(&str, &str, &str); 22] = [
     ("pick.js", JAVASCRIPT, include_str!("pick.js")),
     ("walk.js", JAVASCRIPT, include_str!("walk.js")),
     ("composer.js", JAVASCRIPT, include_str!("composer.js")),
+    ("invite.js", JAVASCRIPT, include_str!("invite.js")),
 ];
 
 /// Everything that is neither REST nor the local side.
@@ -80,11 +80,6 @@ fn file(kind: &'static str, text: &'static str) -> Response {
 async fn root(State(guild): State<Arc<Guild>>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
-    let said = query.split('&').find_map(|it| it.strip_prefix("key="));
-    if let Some(cookie) = said.and_then(|said| guild.read(|state| caller::opened(state, said))) {
-        let to = [(header::LOCATION, HeaderValue::from_static("/")), (header::SET_COOKIE, cookie)];
-        return (StatusCode::SEE_OTHER, to).into_response();
-    }
     let wanted = gateway::ConnectOptions::new(query);
     match WebSocketUpgrade::from_request_parts(&mut parts, &guild).await {
         Ok(upgrade) => upgrade.on_upgrade(move |socket| gateway::serve(guild, socket, wanted)),

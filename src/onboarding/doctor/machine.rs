@@ -147,7 +147,7 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
     let opened = open_project(workspace);
     let looked = tasks::blocking(move || {
         let project = opened?;
-        project.refuse_unfinished()?;
+        project.refuse_unready()?;
         let (submodules, filters) = (project.submodules_missing()?, project.filters_missing()?);
         Ok::<_, GitError>((project.branch().to_owned(), submodules, filters))
     })

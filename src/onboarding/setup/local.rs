@@ -2,7 +2,7 @@
 
 use super::SetupError;
 use crate::discord::rest::{Pool, is_loopback};
-use crate::local_guild::{GuildInfo, page_cookie};
+use crate::local_guild::{GuildInfo, PAGE_KEY};
 
 /// Asks a running local guild who is in it, by the address that it prints, with the key in it.
 pub(super) async fn info(address: &str) -> Result<GuildInfo, SetupError> {
@@ -20,7 +20,7 @@ pub(super) async fn info(address: &str) -> Result<GuildInfo, SetupError> {
     let pool = Pool::new(address)?;
     // What its own page says as well: no other page in a browser can.
     let call = pool.http().get(format!("{address}/_local/info"));
-    let call = call.header("sec-fetch-site", "same-origin").header("cookie", page_cookie(key));
+    let call = call.header("sec-fetch-site", "same-origin").header(PAGE_KEY, key);
     let answer = call.send().await.and_then(reqwest::Response::error_for_status);
     answer.map_err(|_| gone())?.json().await.map_err(|_| gone())
 }

@@ -1,16 +1,16 @@
 //! A REST client for tests of the local guild.
 
 use serde_json::Value;
-use teams::local_guild::{Config, GuildInfo, Running, page_cookie, serve};
+use teams::local_guild::{Config, GuildInfo, Running, serve};
 
 /// Serves a guild that keeps nothing.
 pub(crate) async fn fresh() -> Running {
     serve(Config::default()).await.unwrap()
 }
 
-/// What a browser shows that has opened the page by its whole address.
-pub(crate) fn cookie_of(info: &GuildInfo) -> String {
-    page_cookie(info.page_url.split_once("?key=").unwrap().1)
+/// The key of the guild's page.
+pub(crate) fn key_of(info: &GuildInfo) -> &str {
+    info.page_url.split_once("?key=").unwrap().1
 }
 
 /// One caller: a bot or a person.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::git;
-use teams::local_guild::Running;
+use teams::local_guild::{PAGE_KEY, Running};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
-use super::guild::{Caller, cookie_of, fresh, text};
+use super::guild::{Caller, fresh, key_of, text};
 use super::house::FILES;
 
 /// How long a fact may take. Only a failure takes this long.
@@ -160,7 +160,7 @@ impl Yard {
     pub(crate) async fn press(&self, link: &str) {
         let origin = &self.running.info.base_url;
         let pressed = reqwest::Client::new().post(link).header("origin", origin);
-        let pressed = pressed.header("cookie", cookie_of(&self.running.info)).send().await;
+        let pressed = pressed.header(PAGE_KEY, key_of(&self.running.info)).send().await;
         assert_eq!(pressed.unwrap().status(), 204);
     }
 
