@@ -75,7 +75,10 @@ impl Log {
     pub(crate) fn close(&mut self) {
         self.broken = true;
         self.file = None;
-        self.lock = None;
+        if let Some(lock) = self.lock.take() {
+            // A process that is being spawned holds a copy of the open file for an instant.
+            let _ = lock.unlock();
+        }
     }
 
     /// Makes changes durable. After a failure the log accepts nothing more: what the disk holds is

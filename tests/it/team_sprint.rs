@@ -64,7 +64,7 @@ const KO: Words = Words {
     plan: "[작업 보고] 스프린트 계획",
     step: "계획",
     todo_begins: "시작**: ",
-    todo_done: "[작업 보고] 작업",
+    todo_done: "[작업 보고] 할 일",
     done: "**완료했습니다.**",
     summary: "[작업 보고] 스프린트 완료",
     all_done: "6개 중 6개 완료",
