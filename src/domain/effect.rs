@@ -281,6 +281,9 @@ pub struct Inspection {
 pub struct LandingNotes {
     /// Why files of the checkout are not all as the branch has them, where they could not be written.
     pub behind: Option<String>,
+    /// Files that somebody changed while it landed, which lack the change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
     /// The other branch that is checked out in the project, where nobody was told so yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,

@@ -1,5 +1,7 @@
 //! When the next sprint begins, and what the team last looked for (`spec/teams.md` 4.6).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::finding::Finding;
@@ -151,9 +153,9 @@ pub struct Sourcing {
     /// Findings that the planner's review could not judge, for the next look.
     #[serde(rename = "unjudged_findings", skip_serializing_if = "Vec::is_empty")]
     pub unjudged: Vec<Finding>,
-    /// Whether the look under way has such findings.
-    #[serde(rename = "is_second_look", skip_serializing_if = "std::ops::Not::not")]
-    pub is_second_look: bool,
+    /// The traces of those that the look under way has.
+    #[serde(rename = "looked_at_again", skip_serializing_if = "BTreeSet::is_empty")]
+    pub again: BTreeSet<String>,
     /// How far each source of findings was read.
     pub watermarks: std::collections::BTreeMap<String, String>,
 }

@@ -274,6 +274,7 @@ pub(super) fn merged(
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
         "behind": notes.behind,
+        "kept": notes.kept,
         "elsewhere": notes.elsewhere,
         "lost": notes.lost,
         "left_out": request.work.planned.as_ref().map(RequestPlan::left_out),

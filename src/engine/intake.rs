@@ -200,6 +200,14 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     if let Some(request) = state.request_in_room(message.channel_id) {
         return (!request.status.is_terminal()).then(|| request.request_id.clone());
     }
+    if let Some(ended) = state.rooms.get(&message.channel_id) {
+        // What ended there is done again elsewhere.
+        let again = |it: &&Request| it.params.retry_of_request_id.as_ref() == Some(ended);
+        let mut open = turn.requests().filter(|it| !it.status.is_terminal());
+        if let Some(request) = open.find(again) {
+            return Some(request.request_id.clone());
+        }
+    }
     if message.guild_id.is_some() {
         return None;
     }

@@ -218,8 +218,14 @@ fn refuse_inside<'k>(
             return Err(refusal(path));
         }
         let unknown = here.iter().filter(|(path, meta)| known(path, meta).is_none());
-        if let Some((path, _)) = unknown.clone().find(|(_, meta)| is_large(meta)) {
-            return Err(refusal(path));
+        for (path, _) in unknown.clone().filter(|(_, meta)| is_large(meta)) {
+            let stored = submodules.tracked.get(*path).map(|it| it.0);
+            let repository = submodule.repository()?;
+            let objects = repository.odb()?;
+            let stored = stored.and_then(|id| objects.read_header(id).ok());
+            if stored.is_none_or(|(size, _)| size as u64 <= MAX_FILE) {
+                return Err(refusal(path));
+            }
         }
         let unknown: Vec<&[u8]> = unknown.filter_map(|(path, _)| submodule.within(path)).collect();
         let read = match view.workdir().filter(|_| !unknown.is_empty()) {
@@ -415,7 +421,9 @@ impl Walk<'_> {
                     self.folder(&full, &path)?;
                 }
             } else if meta.is_file() || meta.is_symlink() {
-                if name == ATTRIBUTES && tracked.is_none() && meta.len() > MAX_ATTRIBUTES {
+                let stored = tracked.and_then(|it| self.view.odb().ok()?.read_header(it.0).ok());
+                let is_small = stored.is_none_or(|(size, _)| size as u64 <= MAX_ATTRIBUTES);
+                if name == ATTRIBUTES && is_small && meta.len() > MAX_ATTRIBUTES {
                     return Err(GitError::FileTooLarge { path, bytes: meta.len() });
                 }
                 if name == ATTRIBUTES && !is_inside {

@@ -16,7 +16,7 @@ use super::permission::NAMES;
 use super::rest::applications;
 use super::rest::body::QueryParameters;
 
-/// No scripts; the one form posts back to here.
+/// The one script sends the one form back to here.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

@@ -174,7 +174,7 @@ impl Tap {
     /// Counts what was seen, once; of an answer that broke off no less than what came of it.
     fn count(&mut self, is_whole: bool) -> Option<Arc<Meter>> {
         let mut facts = self.reader.take()?.finish();
-        if let (Some((usage, _)), false) = (&mut facts.cost, is_whole) {
+        if let (Some((usage, _)), false) = (&mut facts.cost, is_whole || facts.is_final) {
             usage.output_tokens = usage.output_tokens.max(self.answered / EVENT_BYTES);
         }
         let asked = self.asked.load(Ordering::Relaxed);

@@ -18,6 +18,8 @@ pub(super) struct Reader {
     /// The line under way is longer than what is looked at.
     over: bool,
     usage: Option<Usage>,
+    /// Whether it said its last about that.
+    is_final: bool,
     model: Option<String>,
     refusal: Option<String>,
 }
@@ -30,6 +32,8 @@ const REFUSAL: usize = 2_000;
 pub(super) struct ResponseFacts {
     /// What it cost, with the model that gave it; none where it does not say.
     pub(super) cost: Option<(Usage, Option<String>)>,
+    /// Whether that is all of it.
+    pub(super) is_final: bool,
     /// The model declined, in the field for it and not in its text, which Codex shows to nobody: how it began.
     pub(super) refusal: Option<String>,
 }
@@ -37,7 +41,8 @@ pub(super) struct ResponseFacts {
 impl Reader {
     pub(super) const fn new(api: ModelApi, events: bool) -> Reader {
         let line = Vec::new();
-        Reader { api, events, line, over: false, usage: None, model: None, refusal: None }
+        let is_final = false;
+        Reader { api, events, line, over: false, usage: None, is_final, model: None, refusal: None }
     }
 
     /// Takes the next bytes.
@@ -85,10 +90,20 @@ impl Reader {
         {
             self.note(&answer);
         }
-        ResponseFacts { cost: self.usage.map(|usage| (usage, self.model)), refusal: self.refusal }
+        ResponseFacts {
+            cost: self.usage.map(|usage| (usage, self.model)),
+            is_final: self.is_final,
+            refusal: self.refusal,
+        }
     }
 
     fn note(&mut self, event: &Value) {
+        // These two tell it as they go on; the others once, at the end.
+        self.is_final = match self.api {
+            ModelApi::Messages => event.get("type").is_some_and(|it| it == "message_delta"),
+            ModelApi::Gemini => event.pointer("/candidates/0/finishReason").is_some(),
+            ModelApi::Responses | ModelApi::Chat => true,
+        };
         let whole = |event: &Value| event.get("model").and_then(Value::as_str).map(str::to_owned);
         match self.api {
             ModelApi::Responses => {

@@ -383,7 +383,11 @@ async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Effec
         None
     });
     let lost = lost.map(|error| redact(&error.to_string()).into_owned());
-    let notes = LandingNotes { behind, elsewhere, lost };
+    let kept = match &outcome {
+        MergeOutcome::Merged { kept } => kept.clone(),
+        MergeOutcome::BranchMoved { .. } | MergeOutcome::PersonEdits { .. } => Vec::new(),
+    };
+    let notes = LandingNotes { behind, kept, elsewhere, lost };
     Ok(match outcome {
         MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit, notes },
         MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },

@@ -27,8 +27,9 @@ const LONGEST_PATH: usize = 107;
 const MAX_CALL: u64 = 4 << 20;
 /// Calls of one run that are read and answered at the same time; others wait to be let in.
 const AT_ONCE: usize = 16;
-/// How long a call may take to come.
+/// How long a call may take to come, and one of another run, which is answered no.
 const READS: Duration = Duration::from_secs(30);
+const READS_OF_OTHERS: Duration = Duration::from_secs(1);
 
 /// A socket that listens until it is dropped; its file goes with it.
 pub(super) struct RunSocket {
@@ -165,13 +166,12 @@ async fn serve(worker: &Worker, own: &Own, mut stream: UnixStream) -> std::io::R
     let peer = stream.peer_cred()?.pid();
     let is_ours = || peer.is_some_and(|pid| supervise::belongs_to(pid, &own.run_dir));
     // Its number may be another one's by the time that it has spoken.
-    let mut ours = is_ours();
+    let was_ours = is_ours();
     let mut line = String::new();
-    if ours {
-        let mut reader = BufReader::new((&mut stream).take(MAX_CALL));
-        tokio::time::timeout(READS, reader.read_line(&mut line)).await??;
-        ours = is_ours();
-    }
+    let mut reader = BufReader::new((&mut stream).take(MAX_CALL));
+    let patience = if was_ours { READS } else { READS_OF_OTHERS };
+    tokio::time::timeout(patience, reader.read_line(&mut line)).await??;
+    let ours = was_ours && is_ours();
     let answer = if ours {
         let transport = &*worker.parts.transport;
         let line = pack(transport, line).await.map_err(std::io::Error::other)?;

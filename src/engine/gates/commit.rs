@@ -10,6 +10,7 @@ use crate::domain::evidence::{Candidate, Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::policy::GateTable;
 use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say, train};
@@ -38,7 +39,9 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     if findings.is_empty() {
         return false;
     }
-    match stance::of_commit(&turn.policy.gates, &findings, Proof::Green, true) {
+    // Nothing is to be committed.
+    let gates = GateTable { commit: Stance::Allow, ..turn.policy.gates.clone() };
+    match stance::of_commit(&gates, &findings, Proof::Green, true) {
         (Stance::Refuse, _) => declined(turn, id, "refused"),
         (Stance::Ask | Stance::Allow, kind) => {
             card::open(turn, id, kind, commit, artifact, findings);

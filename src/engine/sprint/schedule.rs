@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{backlog, running, say, slots, sourcing, start};
+use super::{backlog, closeout, running, say, slots, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
@@ -221,6 +221,10 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
         return Prospect::Fresh;
     }
     // What was asked to end does not go on under another name, also where it had delivered something.
+    if closeout::is_resumable(last) {
+        // It goes on when somebody restarts it.
+        return Prospect::Failed;
+    }
     if last.closing.wrap_up.is_some() {
         return Prospect::Stopped;
     }

@@ -72,7 +72,7 @@ pub(super) fn discovered(
     sourcing.watermarks = watermarks;
     // What was read already is not found again.
     let unjudged = std::mem::take(&mut sourcing.unjudged);
-    sourcing.is_second_look = !unjudged.is_empty();
+    sourcing.again = unjudged.iter().map(|finding| finding.trace.clone()).collect();
     let findings = [unjudged, findings].concat();
     let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
     let is_known = |finding: &Finding| {
@@ -201,14 +201,17 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
                 ReviewEnd::Failed(crate::engine::say::cut(&reason, 200));
             let findings = request.params.duty.as_ref().map(DutyDetails::findings);
             let findings = findings.unwrap_or_default();
-            if scheduler.sourcing.is_second_look {
-                let titles: Vec<&str> = findings.iter().map(|it| it.title.as_str()).collect();
-                let values = json!({ "titles": titles });
-                return say::report(turn, None, "sourcing.left", values, Vec::new());
-            }
             // The next look hands the same findings on once more.
             scheduler.sourcing.fingerprint.clear();
-            scheduler.sourcing.unjudged = findings.to_vec();
+            let again = std::mem::take(&mut scheduler.sourcing.again);
+            let (left, unjudged): (Vec<Finding>, Vec<Finding>) =
+                findings.iter().cloned().partition(|it| again.contains(&it.trace));
+            scheduler.sourcing.unjudged = unjudged;
+            if !left.is_empty() {
+                let titles: Vec<&str> = left.iter().map(|it| it.title.as_str()).collect();
+                let values = json!({ "titles": titles });
+                say::report(turn, None, "sourcing.left", values, Vec::new());
+            }
         }
     }
 }
