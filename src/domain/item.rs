@@ -198,6 +198,12 @@ impl Item {
         self.origin.has("todo_id") && self.origin.text("request_id") == Some(request.as_str())
     }
 
+    /// The request of its todo ends, and the room of that stays the place to write about it.
+    pub fn leave_request(&mut self, request: &RequestId, todo: &TodoId) {
+        self.origin.set("request_id", request.as_str());
+        self.origin.set("todo_id", todo.as_str());
+    }
+
     /// A fresh pending item.
     #[must_use]
     pub fn new(id: ItemId, title: &str, scope: &str, kind: ItemKind, now: Timestamp) -> Self {

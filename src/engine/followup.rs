@@ -145,7 +145,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
             request.artifacts.push(file.clone());
         }
     }
-    let is_others = request.conversation.reply_route.author_id != Some(message.author.id);
+    let is_others = request.conversation.reply_route.is_other(&message.actor(true));
     request.params.take_in(Followup {
         is_others,
         message_id: Some(message.message_id),

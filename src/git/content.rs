@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::build::CheckoutBuilder;
-use git2::{Config, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
+use git2::{Config, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
 use sha2::{Digest as _, Sha256};
 
 use super::filter::Filters;
@@ -157,9 +157,7 @@ pub(super) fn look(
             Some(_) | None if as_stored.contains(&path) => continue,
             Some(_) | None if by_git.contains_key(as_path(&path)) => by_git[as_path(&path)],
             Some(_) | None => {
-                // A project may have such a file itself.
-                let stored = tracked.get(&path).and_then(|it| objects.read_header(it.0).ok());
-                if is_large(&meta) && stored.is_none_or(|(size, _)| size as u64 <= MAX_FILE) {
+                if grew_beyond(MAX_FILE, &meta, &objects, tracked.get(&path)) {
                     let path = as_path(&path).to_owned();
                     return Err(GitError::FileTooLarge { path, bytes: meta.len() });
                 }
@@ -218,12 +216,9 @@ fn refuse_inside<'k>(
             return Err(refusal(path));
         }
         let unknown = here.iter().filter(|(path, meta)| known(path, meta).is_none());
-        for (path, _) in unknown.clone().filter(|(_, meta)| is_large(meta)) {
-            let stored = submodules.tracked.get(*path).map(|it| it.0);
+        for (path, meta) in unknown.clone().filter(|(_, meta)| meta.len() > MAX_FILE) {
             let repository = submodule.repository()?;
-            let objects = repository.odb()?;
-            let stored = stored.and_then(|id| objects.read_header(id).ok());
-            if stored.is_none_or(|(size, _)| size as u64 <= MAX_FILE) {
+            if grew_beyond(MAX_FILE, meta, &repository.odb()?, submodules.tracked.get(*path)) {
                 return Err(refusal(path));
             }
         }
@@ -421,9 +416,9 @@ impl Walk<'_> {
                     self.folder(&full, &path)?;
                 }
             } else if meta.is_file() || meta.is_symlink() {
-                let stored = tracked.and_then(|it| self.view.odb().ok()?.read_header(it.0).ok());
-                let is_small = stored.is_none_or(|(size, _)| size as u64 <= MAX_ATTRIBUTES);
-                if name == ATTRIBUTES && is_small && meta.len() > MAX_ATTRIBUTES {
+                if name == ATTRIBUTES
+                    && grew_beyond(MAX_ATTRIBUTES, &meta, &self.view.odb()?, tracked)
+                {
                     return Err(GitError::FileTooLarge { path, bytes: meta.len() });
                 }
                 if name == ATTRIBUTES && !is_inside {
@@ -443,9 +438,10 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a file is larger than what is read into memory.
-fn is_large(meta: &Metadata) -> bool {
-    meta.is_file() && meta.len() > MAX_FILE
+/// Whether a file is larger than what is read into memory, and was not so before: a project may have such files itself.
+fn grew_beyond(most: u64, meta: &Metadata, objects: &Odb<'_>, before: Option<&(Oid, u32)>) -> bool {
+    let stored = || objects.read_header(before?.0).ok();
+    meta.is_file() && meta.len() > most && stored().is_none_or(|(size, _)| size as u64 <= most)
 }
 
 /// The paths of a tree.

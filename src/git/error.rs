@@ -194,7 +194,7 @@ pub enum GitError {
         reason: String,
     },
     /// A move of the checkout was cut off, and somebody has gone on from its commit since.
-    #[error("as they were before it, and to be looked at: {paths:?}")]
+    #[error("the landing was cut off and left these as they were: {paths:?}")]
     LeftBehind {
         /// What was not moved.
         paths: Vec<String>,

@@ -104,8 +104,7 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
         item.selected_in_sprint_id = None;
         item.planned_in_sprint_id = None;
         if let Some(request) = &todo.progress.request_id {
-            item.origin.set("request_id", request.as_str());
-            item.origin.set("todo_id", todo.progress.todo_id.as_str());
+            item.leave_request(request, &todo.progress.todo_id);
         }
     });
     if let Some(request) = &todo.progress.request_id {
@@ -123,8 +122,7 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     let has_given_up = its.has_given_up();
     sourcing::keep_words(turn, todo);
     turn.leave_todo(todo, |item| {
-        item.origin.set("request_id", request.as_str());
-        item.origin.set("todo_id", todo.progress.todo_id.as_str());
+        item.leave_request(request, &todo.progress.todo_id);
         match has_given_up {
             true => item.origin.set(GAVE_UP, "yes"),
             false => item.origin.remove(GAVE_UP),

@@ -254,13 +254,11 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         });
         if let Some(item) = &todo.backlog_id {
             let sprint = id.clone();
-            let old = todo.progress.request_id.clone();
             turn.edit_item(item, |item| {
                 item.clear_blockers();
                 item.origin.remove(GAVE_UP);
-                if let Some(old) = old {
-                    item.origin.set("request_id", old.as_str());
-                    item.origin.set("todo_id", todo.progress.todo_id.as_str());
+                if let Some(old) = &todo.progress.request_id {
+                    item.leave_request(old, &todo.progress.todo_id);
                 }
                 item.status = ItemStatus::Selected;
                 item.selected_in_sprint_id = Some(sprint.clone());

@@ -203,7 +203,8 @@ enum Prospect {
     /// The last sprint was stopped, by a person or by the end of the day, and nothing has changed since: the
     /// next slot decides.
     Stopped,
-    /// The last sprint failed, and nothing has changed since: trying again would come to the same.
+    /// The last sprint failed, and nothing has changed since: trying again would come to the same. Or it waits for
+    /// somebody to restart it.
     Failed,
 }
 
@@ -220,11 +221,10 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
     if free.any(|item| item.updated_at > ended) {
         return Prospect::Fresh;
     }
-    // What was asked to end does not go on under another name, also where it had delivered something.
     if closeout::is_resumable(last) {
-        // It goes on when somebody restarts it.
         return Prospect::Failed;
     }
+    // What was asked to end does not go on under another name, also where it had delivered something.
     if last.closing.wrap_up.is_some() {
         return Prospect::Stopped;
     }

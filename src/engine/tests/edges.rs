@@ -322,8 +322,8 @@ fn a_request_that_cancels_itself_says_so_once() {
     assert_eq!(last, ["final.cancelled"]);
 }
 
-#[test]
-fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
+/// A request for which the orchestrator has an action run.
+fn with_an_action() -> (World, RequestId) {
     let action = ActionPolicy {
         command: vec!["make".to_owned()],
         foreground: true,
@@ -337,6 +337,12 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
     let execute = json!({ "control_action": { "kind": "execute_action", "action_name": "build" } });
     let execute = result(Role::Orchestrator, execute);
     report(&mut world, &todo, RunOutcome::Result(Arc::new(execute)));
+    (world, id)
+}
+
+#[test]
+fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
+    let (mut world, id) = with_an_action();
     world.command(Command::Cancel { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
@@ -351,19 +357,7 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
 
 #[test]
 fn words_beside_a_running_action_are_answered_because_nobody_reads_them() {
-    let action = ActionPolicy {
-        command: vec!["make".to_owned()],
-        foreground: true,
-        domain: String::new(),
-        allowed_params: std::collections::BTreeSet::new(),
-    };
-    let mut world =
-        World::new(Policy { actions: [("build".to_owned(), action)].into(), ..policy() });
-    let id = world.message("build it");
-    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
-    let execute = json!({ "control_action": { "kind": "execute_action", "action_name": "build" } });
-    let execute = result(Role::Orchestrator, execute);
-    report(&mut world, &todo, RunOutcome::Result(Arc::new(execute)));
+    let (mut world, id) = with_an_action();
     world.deliver();
     let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
     let words = world.words(room.expect("a room"), 90, "and without the tests");

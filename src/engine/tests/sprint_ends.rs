@@ -63,13 +63,7 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
 fn items_that_are_gone_come_back_from_the_todos_that_need_them() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    let at_work = |world: &World| {
-        sprint(world).work.todos.iter().any(|it| it.progress.status == TodoStatus::Running)
-    };
-    while !at_work(&world) {
-        let next = world.todo().first().cloned().expect("something to do");
-        world.do_well(&next);
-    }
+    until_at_work(&mut world);
     // One that waits depends on the one that is at work.
     let now = sprint(&world);
     let with = |status: TodoStatus| move |it: &&Todo| it.progress.status == status;
@@ -244,11 +238,7 @@ fn a_sprint_whose_plan_waits_at_the_end_of_the_day_goes_on_when_it_is_restarted(
 fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_sprint() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
-    {
-        let next = world.todo().first().cloned().expect("something to do");
-        world.do_well(&next);
-    }
+    until_at_work(&mut world);
     world.command(Command::SprintStop { now: true });
     assert!(world.state.requests.values().all(|request| request.status.is_terminal()));
     world.finish_well();
@@ -371,11 +361,7 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.command(kickoff());
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
     assert_eq!(cutoff.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
-    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
-    {
-        let next = world.todo().first().cloned().expect("something to do");
-        world.do_well(&next);
-    }
+    until_at_work(&mut world);
     world.clock = cutoff.millis();
     world.submit(Event::Tick);
     world.finish_well();
@@ -695,11 +681,7 @@ fn a_restart_leaves_alone_a_todo_whose_item_is_settled() {
 fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).work.todos.iter().any(|todo| todo.progress.status == TodoStatus::Running)
-    {
-        let next = world.todo().first().cloned().expect("something to do");
-        world.do_well(&next);
-    }
+    until_at_work(&mut world);
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
     world.clock = cutoff.millis();
     world.submit(Event::Tick);
