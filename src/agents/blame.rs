@@ -29,15 +29,16 @@ const PATTERNS: [(FailKind, &str); 11] = [
     ),
     (
         FailKind::Quota,
-        r"(?i)usage limit|quota|insufficient_quota|usage_limit_reached|billing|credit balance|limit reached",
+        r"(?i)usage limit|quota|insufficient_quota|usage_limit_reached|billing|credit balance|limit reached|hit your (?:[\w-]+ )*limit|out of (?:extra )?usage",
     ),
     (
         FailKind::Auth,
         r"(?i)\b40[13]\b|unauthorized|not logged in|please run /login|missing environment variable|invalid (?:x-)?api.?key|authenticat",
     ),
+    // A full conversation and one that is gone are gone about the same way: with a new one.
     (
         FailKind::Context,
-        r"(?i)context window|context_length_exceeded|prompt is too long|prompt_too_long",
+        r"(?i)context window|context_length_exceeded|prompt is too long|prompt_too_long|no rollout found|no conversation found",
     ),
     (FailKind::RateLimit, r"(?i)\b429\b|rate.?limit|too many requests"),
     (
@@ -52,7 +53,7 @@ const PATTERNS: [(FailKind, &str); 11] = [
     (FailKind::MaxTurns, r"(?i)max_output_tokens|incomplete response|maximum number of turns"),
     (
         FailKind::BadRequest,
-        r"(?i)\b400\b|invalid_request|bad request|unexpected argument|error parsing|no rollout found|unknown option",
+        r"(?i)\b400\b|invalid_request|bad request|unexpected argument|error parsing|unknown option",
     ),
 ];
 
@@ -96,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_rate_limit_is_no_plan_that_is_used_up() {
-        use FailKind::{Quota, RateLimit};
+        use FailKind::{Context, Quota, RateLimit};
         for (message, kind) in [
             (
                 "Rate limit reached for gpt-5 in organization org-x on tokens per min (TPM): Limit 30000, Used \
@@ -112,6 +113,10 @@ mod tests {
             ("429 rate_limit", RateLimit),
             ("You've hit your usage limit. Upgrade to Pro, or try again at 3:05 PM.", Quota),
             ("5-hour limit reached ∙ resets 11pm", Quota),
+            ("You've hit your session limit · resets 8:30am (Asia/Seoul)", Quota),
+            ("You've hit your limit · resets Oct 3", Quota),
+            ("You're out of extra usage · resets 3am", Quota),
+            ("no rollout found for thread id 0199", Context),
             ("You exceeded your current quota, please check your plan and billing details.", Quota),
             ("{\"error\":{\"type\":\"usage_limit_reached\",\"plan_type\":\"plus\"}}", Quota),
             ("Your credit balance is too low", Quota),

@@ -315,6 +315,12 @@ impl ClaudeCodec {
     fn result(&mut self, line: &Value) -> Vec<Event> {
         let mut events = vec![Event::UsageTotal(usage(line))];
         events.extend(window(line).map(|size| Event::Context { used: None, size: Some(size) }));
+        if text(line, "subtype") == "error_max_structured_output_retries" {
+            // Its work is done, and only the form of its answer is not: that is asked for again.
+            self.over = true;
+            events.extend([Event::Text(String::new()), Event::Done]);
+            return events;
+        }
         if line.get("is_error") == Some(&Value::Bool(true)) {
             self.over = true;
             let (kind, message) = self.failure(line);

@@ -253,7 +253,9 @@ fn started(item: &Value) -> Vec<Event> {
 }
 
 fn completed(item: &Value) -> Vec<Event> {
-    let end = || Event::ToolEnd { id: text(item, "id"), ok: text(item, "status") == "completed" };
+    // A web search says no status.
+    let ok = matches!(text(item, "status").as_str(), "" | "completed");
+    let end = || Event::ToolEnd { id: text(item, "id"), ok };
     match text(item, "type").as_str() {
         "agent_message" => vec![Event::Text(text(item, "text"))],
         "reasoning" => vec![Event::Thought(text(item, "text"))],

@@ -198,7 +198,9 @@ impl Habits {
         self.retries += 1;
         let long = now.saturating_sub(self.retrying_since) > self.patience.retrying_ms;
         let sign = || Sign::Retrying { times: self.retries, reason: reason.to_owned() };
-        (self.retries > self.patience.retries || long).then(sign)
+        // One that tries again now and then goes on in between, also where it does not say so.
+        let often = self.retries > 2;
+        (self.retries > self.patience.retries || (long && often)).then(sign)
     }
 }
 

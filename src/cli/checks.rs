@@ -119,6 +119,7 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         tell("checks.proposed", told, false);
         return Ok(());
     }
+    let _alone = workspace::edit::alone(&root)?;
     if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {
         change.write(&root)?;
     }

@@ -14,10 +14,10 @@ use crate::workspace::init::{self, Mode, Options};
 /// Its options.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The Discord user id of the person who may do everything
+    /// For a new workspace: the Discord user id of the person who may do everything
     #[arg(long, value_name = "USER_ID")]
     owner: Option<UserId>,
-    /// The agent of all roles: codex, claude, rehearsal, or `acp:<command>` for any agent that speaks the Agent
+    /// For a new workspace: the agent of all roles: codex, claude, rehearsal, or `acp:<command>` for any agent that speaks the Agent
     /// Client Protocol [default: rehearsal]
     #[arg(long, value_parser = agent)]
     agent: Option<AgentArgument>,
@@ -115,6 +115,19 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         language: args.language,
         ..Options::default()
     };
+    let given = [
+        ("--owner", "people.owner", options.owner.is_some()),
+        ("--agent", "agents", options.agent.is_some()),
+    ];
+    if options.mode == Mode::Auto
+        && init::is_one(&root)
+        && let Some((option, key, _)) = given.iter().find(|(_, _, is_given)| *is_given)
+    {
+        let said =
+            format!("{option} is for a new workspace, and there is one at {}", root.display());
+        let hint = format!("set `{key}` in team_runtime.yaml");
+        return Err(Failure::usage(said).hint(Some(hint)));
+    }
     // What is no workspace is refused by name before anything is made there.
     let _alone = match options.mode {
         Mode::Reset if init::is_one(&root) => Some(alone(&root, args.yes)?),
@@ -141,7 +154,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         );
         if args.owner.is_none() {
             say(
-                "Nobody may do anything yet: set `people.owner`, or run `teams init --owner <id>` at first.",
+                "Nobody may do anything yet: set `people.owner` in team_runtime.yaml, or let `teams setup` do it.",
             );
         }
     }

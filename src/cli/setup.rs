@@ -86,7 +86,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     plug::write_counts()?;
     outcome.map_err(|error| {
-        let hint = error.hint();
+        let hint = if args.undo { error.undo_hint() } else { error.hint() };
         if printer.is_json() {
             let fields = vec![
                 ("step", json!("stopped")),

@@ -145,7 +145,12 @@ fn taken_over(older: &Notes) -> String {
 
 fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result<(), Failure> {
     let running = if service_runs(root) { "running" } else { "stopped" };
-    let policy = workspace.map(|it| it.policy(Role::ALL.into(), false)).transpose()?;
+    // What is open is told in any case.
+    let (policy, problem) = match workspace.map(|it| it.policy(Role::ALL.into(), false)).transpose()
+    {
+        Ok(policy) => (policy, None),
+        Err(problem) => (None, Some(problem)),
+    };
     match &policy {
         Some(policy) => {
             let (project, agent) = (&policy.project, policy.agent_names());
@@ -217,5 +222,5 @@ fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result
         let line = catalog.render(&why).map(|rendered| plain(&rendered.text));
         say(format_args!("    {}", line.unwrap_or(why.key)));
     }
-    Ok(())
+    problem.map_or(Ok(()), |problem| Err(problem.into()))
 }

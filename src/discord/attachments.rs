@@ -21,8 +21,8 @@ static DOWNLOADS: Semaphore = Semaphore::const_new(40);
 const PIECE: usize = 64 * 1024;
 /// Bytes of the disk that people's files leave to the team's own work.
 const RESERVE: u64 = 1 << 30;
-/// Characters of a saved name, without the id before it.
-const NAME_LIMIT: usize = 80;
+/// Bytes of a saved name, without the id before it and its ending.
+const NAME_LIMIT: usize = 120;
 
 /// Where files of people are kept.
 #[derive(Debug, Clone)]
@@ -192,7 +192,8 @@ pub fn safe_name(name: &str) -> String {
         Some((stem, extension)) if extension.chars().count() <= 12 => (stem, Some(extension)),
         Some(_) | None => (flat, None),
     };
-    let stem: String = stem.chars().take(NAME_LIMIT).collect();
+    let ends = stem.char_indices().map(|(at, c)| at + c.len_utf8());
+    let stem = stem[..ends.take_while(|end| *end <= NAME_LIMIT).last().unwrap_or(0)].to_owned();
     let stem = if stem.is_empty() { "file".to_owned() } else { stem };
     match extension {
         Some(extension) if !extension.is_empty() => format!("{stem}.{extension}"),

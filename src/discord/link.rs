@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,9 @@ const ARCHIVE_PAGES: usize = 3;
 const PEOPLE: usize = 50;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
 const SIGNALS: usize = 1_024;
+/// Reads of a list of channels, and the pause after the first one, which doubles.
+const TRIES: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How to reach Discord.
 #[derive(Debug)]
@@ -208,26 +212,39 @@ impl Link {
 
     /// Where people can write in a server: its text channels, the threads that are open, our rooms among
     /// them, and those that were put into the archive since `away`. What Discord does not tell is left out: then only channels that are known are
-    /// caught up with.
-    pub async fn text_channels(&self, guild: GuildId, away: Timestamp) -> Vec<ChannelId> {
+    /// caught up with. Whether it is all of them is told beside.
+    pub async fn text_channels(&self, guild: GuildId, away: Timestamp) -> (Vec<ChannelId>, bool) {
         let rest = &self.delivery.speakers.team.rest;
         let mut found: Vec<ChannelId> = Vec::new();
-        match rest.channels(guild).await {
+        let mut all = true;
+        match patiently(|| rest.channels(guild)).await {
             Ok(channels) => found.extend(channels.iter().filter(|it| it.is_text()).map(|it| it.id)),
-            Err(error) => tracing::warn!(%error, "the server's channels are not known"),
+            Err(error) => {
+                all = false;
+                tracing::warn!(%error, "the server's channels are not known");
+            }
         }
         for channel in found.clone() {
             match rest.threads_archived_since(channel, away, ARCHIVE_PAGES).await {
-                Ok(threads) => found.extend(threads.iter().map(|it| it.id)),
+                Ok(threads) => {
+                    all &= threads.len() < ARCHIVE_PAGES * 100;
+                    found.extend(threads.iter().map(|it| it.id));
+                }
                 // A channel that is not ours to read has no threads for us.
-                Err(error) => tracing::debug!(%error, %channel, "the archive was not read"),
+                Err(error) => {
+                    all &= !error.is_retryable();
+                    tracing::debug!(%error, %channel, "the archive was not read");
+                }
             }
         }
-        match rest.active_threads(guild).await {
+        match patiently(|| rest.active_threads(guild)).await {
             Ok(threads) => found.extend(threads.iter().map(|it| it.id)),
-            Err(error) => tracing::warn!(%error, "the server's threads are not known"),
+            Err(error) => {
+                all = false;
+                tracing::warn!(%error, "the server's threads are not known");
+            }
         }
-        found
+        (found, all)
     }
 
     /// The direct-message channels of our bots with these people. Discord lists none to a bot, but tells the
@@ -309,4 +326,22 @@ impl Link {
         self.closing.cancel();
         self.sessions.flush();
     }
+}
+/// Repeats a read that nothing can be caught up with without.
+async fn patiently<T, F>(read: impl Fn() -> F) -> Result<T, RestError>
+where
+    F: Future<Output = Result<T, RestError>>,
+{
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..TRIES {
+        match read().await {
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%error, "catching up waits");
+                tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
+                pause *= 2;
+            }
+            outcome => return outcome,
+        }
+    }
+    read().await
 }

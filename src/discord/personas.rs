@@ -32,7 +32,7 @@ pub(crate) struct Hook {
 
 /// What a channel refused.
 #[derive(Debug, Clone, Copy)]
-struct Refused {
+struct WebhookRefusal {
     until: Instant,
     /// The count of changes then.
     changes: u64,
@@ -44,9 +44,9 @@ struct Parent {
     hooks: BTreeMap<String, Hook>,
     asked: bool,
     /// It makes no more webhooks for us.
-    full: Option<Refused>,
+    full: Option<WebhookRefusal>,
     /// Not even those that are there can be asked for.
-    closed: Option<Refused>,
+    closed: Option<WebhookRefusal>,
 }
 
 impl Parent {
@@ -168,6 +168,7 @@ impl Personas {
         }
         let name = self.hook_name(role);
         if let Some(hook) = known.own(name, role) {
+            problems.set(LinkProblem::Voices(parent), None);
             return Ok(Some(hook.clone()));
         }
         if self.holds(known.full) {
@@ -183,21 +184,23 @@ impl Personas {
                 tracing::warn!(%parent, %error, name, "no webhook for a role; it shares another's");
                 problems.set(LinkProblem::Voices(parent), Some(error.to_string()));
                 known.full = Some(self.refused_now());
-                // It may have been made all the same.
-                known.asked = !matches!(error, RestError::Server { .. } | RestError::Unreadable(_));
                 Ok(known.shared().cloned())
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                // It may have been made all the same.
+                known.asked = false;
+                Err(error)
+            }
         }
     }
 
-    fn refused_now(&self) -> Refused {
+    fn refused_now(&self) -> WebhookRefusal {
         let changes = self.changes.load(Ordering::Relaxed);
-        Refused { until: Instant::now() + REFUSED_FOR, changes }
+        WebhookRefusal { until: Instant::now() + REFUSED_FOR, changes }
     }
 
     /// Whether a refusal still counts.
-    fn holds(&self, refused: Option<Refused>) -> bool {
+    fn holds(&self, refused: Option<WebhookRefusal>) -> bool {
         refused.is_some_and(|it| {
             it.until > Instant::now() && it.changes == self.changes.load(Ordering::Relaxed)
         })

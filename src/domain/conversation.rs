@@ -17,7 +17,7 @@ const WINDOWS: [(&str, u64); 5] = [
 /// How it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Measured {
+pub enum FillUnit {
     /// From the last request to the model: as the agent or the provider counted it.
     Tokens,
     /// From the bytes that went in and came out: a guess.
@@ -32,7 +32,7 @@ pub struct Fill {
     /// What the window holds.
     pub size: u64,
     /// How that is known.
-    pub measured: Measured,
+    pub measured: FillUnit,
 }
 
 impl Fill {
@@ -144,7 +144,7 @@ mod tests {
             (u64::MAX, u64::MAX, ContextLevel::Full),
         ];
         for (used, size, room) in table {
-            let fill = Fill { used, size, measured: Measured::Tokens };
+            let fill = Fill { used, size, measured: FillUnit::Tokens };
             assert_eq!(ContextLevel::after(Some(fill), false), room, "{fill:?}");
             assert_eq!(ContextLevel::after(Some(fill), true), ContextLevel::Full);
         }

@@ -15,6 +15,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +75,8 @@ pub enum Event {
         run_id: RunId,
         /// Its generation.
         generation: u32,
+        /// What was counted of it at its models.
+        usage: Usage,
     },
     /// The agent at work wants something remembered. Whose it is follows from the run.
     Noted {

@@ -23,6 +23,8 @@ words! {
         Binary = "binary",
         /// It holds what looks like a secret.
         Secret = "secret",
+        /// Tests that ran at its base do not run any more.
+        Tests = "tests",
         /// QA left a criterion to a person.
         Unjudged = "unjudged",
     }
@@ -63,6 +65,11 @@ pub enum ContentFact {
     },
     /// A manifest names a dependency that it did not name before.
     Dependency {
+        /// Its name.
+        name: String,
+    },
+    /// A script of a `package.json` says something else now, or is gone.
+    Script {
         /// Its name.
         name: String,
     },

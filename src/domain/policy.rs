@@ -215,6 +215,9 @@ pub struct GateTable {
     /// A commit that holds what looks like a secret.
     #[serde(default)]
     pub secret: Stance,
+    /// A commit after which tests do not run that ran at its base.
+    #[serde(default)]
+    pub tests: Stance,
     /// A commit of which QA left a criterion to a person.
     #[serde(default)]
     pub unjudged: Stance,
@@ -312,6 +315,7 @@ impl GateTable {
             Guard::LockFile => self.lock_file,
             Guard::Binary => self.binary,
             Guard::Secret => self.secret,
+            Guard::Tests => self.tests,
             Guard::Unjudged => self.unjudged,
         }
     }
@@ -330,6 +334,7 @@ impl Default for GateTable {
             lock_file: Stance::Ask,
             binary: Stance::Ask,
             secret: Stance::Ask,
+            tests: Stance::Ask,
             unjudged: Stance::Ask,
             prepare: Stance::Ask,
             plan: PlanStances::default(),

@@ -29,6 +29,9 @@ pub struct Session {
     /// What room it has: where there is too little, the next run begins a fresh one.
     #[serde(default)]
     pub room: ContextLevel,
+    /// Whether what was changed in it was put back since, which it does not know.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub put_back: bool,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it was last used.

@@ -126,6 +126,8 @@ pub struct Comparison {
     pub red_before: TestNames,
     /// Green at the base, and not there any more.
     pub vanished: TestNames,
+    /// It ran at the base and does not run any more: left out now, or gone without another in its place.
+    pub lost: TestNames,
     /// Red, and green when the same was run once more.
     pub flaky: TestNames,
 }
@@ -162,6 +164,14 @@ pub fn compare(name: &str, base: Option<ComparedRun<'_>>, now: ComparedRun<'_>) 
             [&after.passed, &after.failed, &after.skipped].iter().any(|all| all.contains(*it))
         };
         found.vanished = names(&|it| !is_there(it), &before.passed);
+        let ran: BTreeSet<String> = before.passed.union(&before.failed).cloned().collect();
+        let is_known =
+            |it: &&String| [&ran, &before.skipped].into_iter().any(|all| all.contains(*it));
+        let is_gone = |it: &&String| !is_there(it);
+        let came = after.passed.iter().filter(|it| !is_known(it)).count();
+        // One that was renamed is gone and came.
+        let is_less = ran.iter().filter(is_gone).count() > came;
+        found.lost = names(&|it| after.skipped.contains(*it) || (is_less && is_gone(it)), &ran);
         // It fails by something that no test names.
         if now.failed && after.failed.is_empty() {
             found.broken = whole();
@@ -219,6 +229,22 @@ mod tests {
         // The build breaks behind the last test.
         let green = tests(&["a", "b", "gone"], &[]);
         assert_eq!(beside(Some((true, &base)), (true, &green)).broken.first, ["all"]);
+    }
+
+    #[test]
+    fn tests_that_do_not_run_any_more() {
+        let base = tests(&["a", "b", "c"], &["red"]);
+        let lost = |now: &TestOutcomes| beside(Some((true, &base)), (false, now)).lost.first;
+        assert_eq!(lost(&tests(&["a", "b", "c", "red"], &[])), [""; 0]);
+        // One more than before makes no good for one that is left out.
+        let left_out = TestOutcomes {
+            skipped: BTreeSet::from(["red".to_owned()]),
+            ..tests(&["a", "b", "c", "new"], &[])
+        };
+        assert_eq!(lost(&left_out), ["red"]);
+        assert_eq!(lost(&tests(&["a", "b"], &[])), ["c", "red"]);
+        // Renamed.
+        assert_eq!(lost(&tests(&["a", "b", "see", "green"], &[])), [""; 0]);
     }
 
     #[test]

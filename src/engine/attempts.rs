@@ -64,6 +64,11 @@ pub(super) fn failed(
         }
         (FailKind::Quota, Some(until)) if wait(turn, id, report, until, why) => return,
         (FailKind::RateLimit, _) => return rate_limited(turn, id, report, failure, why),
+        (FailKind::Overloaded | FailKind::Transport, _)
+            if wait_for_service(turn, id, report, failure, why) =>
+        {
+            return;
+        }
         (FailKind::NoSpace, _) if wait_for_room(turn, id, report, message, why) => return,
         (_, _) => {}
     }
@@ -258,6 +263,38 @@ fn rate_limited(
     });
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.rate_limit", values);
     handoff::delegate(turn, id, report.role, report.step, why, Some(until));
+}
+
+/// How often a run is begun again whose model could not be reached; with the waits in between about an hour and a half.
+const OUTAGES: u32 = 8;
+
+/// The model's server is down, or the way to it: the same attempt goes on a little later each time, and does not
+/// count. Whether it is waited for: not for ever.
+fn wait_for_service(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    report: &RunReport,
+    failure: Failure<'_>,
+    why: &str,
+) -> bool {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return true };
+    let attempt = request.work.spent.outages + 1;
+    if attempt > OUTAGES {
+        return false;
+    }
+    request.work.spent.outages = attempt;
+    request.work.spent.forgiven_turns += 1;
+    let until = now.plus_seconds(backoff_seconds(failure.kind, attempt));
+    let message = say::cut(&failure.whole(), 300);
+    turn.record(id, EventKind::Waits, report.role.as_str(), &message, json!(until));
+    let values = json!({
+        "role": report.role, "agent": report.agent_kind.as_str(), "message": message,
+        "until": until.millis() / 1_000, "attempt": attempt, "limit": OUTAGES,
+    });
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.outage", values);
+    handoff::delegate(turn, id, report.role, report.step, why, Some(until));
+    true
 }
 
 /// Tells the room that the model's server makes the agent at work wait, which tries again by itself.

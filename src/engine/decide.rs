@@ -58,8 +58,8 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::RunClaimed { run_id, generation, boot } => {
             runs::claimed(&mut turn, &run_id, generation, boot)
         }
-        Event::RunTakenAway { run_id, generation } => {
-            runs::taken_away(&mut turn, &run_id, generation)
+        Event::RunTakenAway { run_id, generation, usage } => {
+            runs::taken_away(&mut turn, &run_id, generation, usage)
         }
         Event::Noted { run_id, call, text } => runs::noted(&mut turn, &run_id, call, &text),
         Event::Refused { run_id, refusal, what } => {

@@ -9,6 +9,7 @@ use super::message::{reply, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::turn::Turn;
 use super::{questions, runs, say, train};
+use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::operation::OperationStatus;
@@ -26,10 +27,9 @@ pub(super) fn said(
     if !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
     }
-    // A file alone answers no question.
-    let says_nothing = |it: &Request| questions::is_asked(it) && message.content.trim().is_empty();
-    let blocked =
-        turn.request(id).is_some_and(|it| it.status == RequestStatus::Blocked && !says_nothing(it));
+    let blocked = turn
+        .request(id)
+        .is_some_and(|it| it.status == RequestStatus::Blocked && goes_on_with(it, message));
     if blocked {
         turn.record(id, EventKind::Resumed, &message.author.name, "answered", Value::Null);
         reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
@@ -52,6 +52,23 @@ pub(super) fn said(
         turn.send(outgoing);
     }
     Answer::Accepted
+}
+
+/// Whether a message in the room of a blocked request is what it waits for: not one to somebody else, not a file alone
+/// where something was asked, and no thanks where nothing was.
+fn goes_on_with(request: &Request, message: &Message) -> bool {
+    let words = message.content.trim();
+    if words.starts_with("<@") && !message.addressed {
+        return false;
+    }
+    let is_asked = questions::is_asked(request)
+        || request.blocked.as_ref().is_some_and(|blocked| blocked.code == BlockCode::RoleBlocked);
+    if is_asked {
+        return !words.is_empty();
+    }
+    let mut taken = request.params.followups.iter();
+    let taken = taken.rfind(|it| it.message_id == Some(message.message_id));
+    taken.is_none_or(Followup::asks_for_something)
 }
 
 /// Words for a request from a command: what is said, and whether it is answered to.

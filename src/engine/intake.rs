@@ -18,12 +18,13 @@ use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
+use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
-    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, RequestWork, Room,
-    SelectionSource, fingerprint,
+    EventKind, Followup, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
+    RequestWork, Room, SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
@@ -51,6 +52,10 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
         let failed = message.attachments.len();
+        if failed == 0 && !message.addressed && message.guild_id.is_some() {
+            // A sticker, a poll or what only Discord may read, among people.
+            return Answer::Ignored("nothing was said");
+        }
         let key = if failed > 0 { "attachments_failed" } else { "empty" };
         reply(turn, &message, key, json!({ "count": failed }));
         return Answer::Ignored("nothing was said");
@@ -80,6 +85,9 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         reply(turn, &message, key, json!({ "title": title }));
         return Answer::Accepted;
     }
+    if asks_for_nothing(turn, &message) {
+        return Answer::Ignored("it asks for nothing");
+    }
     if let Some(id) = duplicate_of(turn, &message) {
         return repeated(turn, &granted, &id, &message);
     }
@@ -89,6 +97,16 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     create(turn, &granted, &message);
     Answer::Accepted
+}
+
+/// Whether a message in the room of a request that has ended is no more than thanks, or words to somebody else.
+fn asks_for_nothing(turn: &Turn<'_>, message: &Message) -> bool {
+    let words = Followup::command("", message.content.clone(), turn.now);
+    let is_to_others = message.content.trim_start().starts_with("<@");
+    turn.before().rooms.contains_key(&message.channel_id)
+        && !message.addressed
+        && saved(message).is_empty()
+        && (is_to_others || !words.asks_for_something())
 }
 
 /// Why a message is not for the team.
@@ -118,10 +136,15 @@ fn hears(
         // Two teams that trust each other would hand each other's hand-offs on for ever (I10).
         return Err(IgnoreReason::Silent("a hand-off of another team"));
     }
-    if is_dm && !policy.dm {
+    // Files of a command are no message, wherever those are off.
+    let is_command = matches!(
+        message.via,
+        Ingress::Slash | Ingress::Modal | Ingress::Button | Ingress::Operator
+    );
+    if !is_command && is_dm && !policy.dm {
         return Err(IgnoreReason::Silent("direct messages are off"));
     }
-    if !is_dm && !in_room && !policy.mentions {
+    if !is_command && !is_dm && !in_room && !policy.mentions {
         return Err(IgnoreReason::Silent("mentions are off"));
     }
     authorize(policy, &message.actor(in_room), Resource::Team).map_err(|denied| match denied {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{closeout, outbox, say, sprint, train};
+use super::{closeout, gates, outbox, say, sprint, train};
 use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::ids::RequestId;
@@ -25,6 +25,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         turn.wake(Wake::Effect(effect));
     }
     cut_off(turn);
+    gates::spending::ask_by_new_limits(turn);
     for id in orphans(turn) {
         turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);

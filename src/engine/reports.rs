@@ -152,6 +152,7 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
                 request.work.spent.last_failure = None;
                 request.work.spent.waits = 0;
                 request.work.spent.rate_limits = 0;
+                request.work.spent.outages = 0;
                 request.work.spent.full_disks = 0;
                 request.work.result = Some(Arc::clone(&result));
                 if !request.route.visited_roles.contains(&report.role) {

@@ -10,6 +10,7 @@ use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
 use super::{ending, gates, lanes, questions, runs, say, train};
 use crate::domain::actor::Actor;
+use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
@@ -71,7 +72,12 @@ fn reword(
         let now = followup.clone();
         request.params.unread(&now);
         let has_answered = questions::reworded(request, message.message_id, &message.content);
+        let waits = request.status == RequestStatus::Blocked && !has_answered;
+        let is_asked = waits && questions::is_asked(request);
         reaches_somebody(turn, id, message.message_id);
+        if waits && !is_asked {
+            resume(turn, id, SelectionSource::Edited);
+        }
         if has_answered {
             questions::decided(turn, id, &granted.name());
         }
@@ -97,6 +103,7 @@ fn reword(
         request.scope = scope(message);
         request.body = message.content.clone();
         request.fingerprint = print(message);
+        request.work.persons_criteria = Criterion::manual_lines(&message.content);
     }
     turn.record(
         id,
@@ -139,6 +146,7 @@ fn ask_anew(
     let old = std::mem::replace(&mut request.body, message.content.clone());
     request.scope = scope(message);
     request.fingerprint = print(message);
+    request.work.persons_criteria = Criterion::manual_lines(&message.content);
     for file in saved(message) {
         if !request.artifacts.contains(&file) {
             request.artifacts.push(file);

@@ -68,14 +68,14 @@ pub(super) fn change(
     }
 }
 
-type Said = (&'static str, Value);
+type CatalogText = (&'static str, Value);
 
 fn changed(
     turn: &mut Turn<'_>,
     actor: &Actor,
     request: &Request,
     change: RouteChange,
-) -> Result<Said, Said> {
+) -> Result<CatalogText, CatalogText> {
     let id = &request.request_id;
     let refused = || ("route.not_yours", json!({ "request_id": id.as_str() }));
     let fixed = || ("route.fixed", json!({ "request_id": id.as_str() }));
@@ -86,7 +86,7 @@ fn changed(
         ));
     }
     let policy = turn.policy;
-    let may_lengthen = || -> Result<Granted<act::Lengthen>, Said> {
+    let may_lengthen = || -> Result<Granted<act::Lengthen>, CatalogText> {
         authorize(policy, actor, Resource::Request(request)).map_err(|_| refused())
     };
     // What a sprint plans is its own matter.
@@ -129,7 +129,12 @@ fn changed(
     }
 }
 
-fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Result<Said, Said> {
+fn take_lane(
+    turn: &mut Turn<'_>,
+    request: &Request,
+    lane: Lane,
+    by: &str,
+) -> Result<CatalogText, CatalogText> {
     let id = &request.request_id;
     let wanted = lane;
     let choice = lanes::with_plan(turn, id, LaneChoice::named(lane, request.route.lane));
@@ -188,7 +193,7 @@ fn just_answer(
     turn: &mut Turn<'_>,
     granted: &Granted<act::Lengthen>,
     request: &Request,
-) -> Result<Said, Said> {
+) -> Result<CatalogText, CatalogText> {
     let id = &request.request_id;
     if !may_only_be_answered(request) || turn.has_effect(|kind| kind.change_of() == Some(id)) {
         return Err(("route.too_late", json!({ "request_id": id.as_str() })));

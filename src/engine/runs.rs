@@ -25,6 +25,7 @@ use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
 use crate::domain::state::{State, session_key};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::domain::work_span::{self, WorkSpan};
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
@@ -73,12 +74,23 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = Some(run.run_id.clone());
         request.work.spent.turns += 1;
-        // Its prompt holds what was written so far, as it is now.
-        request.params.all_read();
     }
+    read(turn, &run);
     turn.save(Envelope { attempts: envelope.attempts + 1, ..envelope });
     turn.save(Run { allowance, approach, ..run });
     Answer::Accepted
+}
+
+/// How often a run is begun again that something cuts off, such as a stop of the team.
+const GENERATIONS: u32 = 20;
+
+/// The prompt of a run holds what was written so far, as it is now. Whoever judges what was made before is not who heeds it.
+fn read(turn: &mut Turn<'_>, run: &Run) {
+    let judges =
+        run.step.is_some() && turn.step(&run.request_id).is_some_and(|step| step.kind.judges());
+    if let Some(request) = turn.edit(&run.request_id).filter(|_| !judges) {
+        request.params.all_read();
+    }
 }
 
 /// Whether a request waits for this run.
@@ -104,11 +116,16 @@ pub(super) fn claimed(turn: &mut Turn<'_>, id: &RunId, generation: u32, boot: Bo
 
 /// A generation has no outcome. It begins anew as the next one, and no attempt is counted; where nobody waits
 /// for it, neither it nor its envelope stays behind.
-pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32) -> Answer {
+pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage: Usage) -> Answer {
     let Some(run) = turn.before().runs.get(id).filter(|run| run.generation == generation) else {
         return Answer::Ignored("the run is gone");
     };
     let run = Run::clone(run);
+    if usage != Usage::default() {
+        let millis = turn.now.millis() - run.started_at.millis();
+        let millis = u64::try_from(millis).unwrap_or_default();
+        spend(turn, &run, (run.agent.as_str(), ""), usage, millis);
+    }
     if !is_wanted(turn.before(), &run) {
         if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
             turn.put_away(envelope, EnvelopeFolder::Archive, "the request has moved on");
@@ -116,22 +133,58 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32) -> An
         gone(turn, &run);
         return Answer::Accepted;
     }
-    if let Some(request) = turn.edit(&run.request_id) {
-        // As when it began.
-        request.params.all_read();
+    if generation >= GENERATIONS {
+        let id = run.request_id.clone();
+        if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
+            turn.put_away(envelope, EnvelopeFolder::Archive, "its run was cut off too often");
+        }
+        gone(turn, &run);
+        if let Some(request) = turn.edit(&id) {
+            request.work.active_run = None;
+        }
+        let why =
+            format!("its run was cut off {generation} times, each time before it had a result");
+        ending::block(turn, &id, BlockCode::StepFailed, &why, Vec::new());
+        return Answer::Accepted;
     }
+    // As when it began.
+    read(turn, &run);
     let values = json!({ "what": "run", "role": run.role, "step": handoff::step_word(run.step) });
     say::interrupted(turn, &run.request_id, values);
     turn.save(Run {
         generation: generation + 1,
         started_at: turn.now,
         granted: None,
+        allowance: budget::allowance(turn, &run.request_id, run.role),
         // Its prompt is made of the records as they are then.
         controls: Vec::new(),
         calls: BTreeSet::new(),
         ..run
     });
     Answer::Accepted
+}
+
+/// What a run has cost is noted, and taken from what may be spent. Its agent and its model are named, as far as they are
+/// known.
+fn spend(
+    turn: &mut Turn<'_>,
+    run: &Run,
+    (agent, model): (&str, &str),
+    usage: Usage,
+    duration_ms: u64,
+) {
+    let request = turn.request(&run.request_id);
+    let line = json!({
+        "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
+        "sprint_id": request.and_then(|it| it.sprint_id.clone()),
+        "todo_id": request.and_then(|it| it.todo_id.clone()),
+        "agent": agent, "model": model, "usage": usage, "ms": duration_ms,
+    });
+    turn.change(Change::Append {
+        file: ledger_of(turn.now, turn.zone()),
+        text: format!("{line}\n"),
+    });
+    budget::charge(turn, &run.request_id, run.role, usage);
 }
 
 /// Whether a run has made this call, that changes something, before; from now on it has.
@@ -308,18 +361,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         why.clone_from(&envelope.envelope.body);
     }
     let usage = turn.policy.prices.priced(&report.model, report.usage);
-    let request = turn.request(&run.request_id);
-    let line = json!({
-        "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
-        "sprint_id": request.and_then(|it| it.sprint_id.clone()),
-        "todo_id": request.and_then(|it| it.todo_id.clone()),
-        "agent": report.agent, "model": report.model, "usage": usage, "ms": report.duration_ms,
-    });
-    turn.change(Change::Append {
-        file: ledger_of(turn.now, turn.zone()),
-        text: format!("{line}\n"),
-    });
-    budget::charge(turn, &run.request_id, run.role, usage);
+    spend(turn, &run, (&report.agent, &report.model), usage, report.duration_ms);
     // What it spent is spent, also where nobody waits for its result any more.
     let open = turn
         .request(&run.request_id)
@@ -422,6 +464,9 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         };
         turn.record(id, kind, role, &words, json!(conversation.fill));
     }
+    // Of a run that failed nothing stays in the worktree; one that was not told so leaves it to be told.
+    let failed = matches!(report.outcome, RunOutcome::Failed { .. });
+    let untold = report.usage == Usage::default() && old.as_ref().is_some_and(|old| old.put_back);
     let session = Session {
         role: report.role,
         request_id: report.request_id.clone(),
@@ -430,6 +475,7 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         model: report.model.clone(),
         fill: conversation.fill.or_else(|| old.as_ref().and_then(|old| old.fill)),
         room,
+        put_back: failed && (untold || !report.changed_paths.is_empty()),
         created_at: old.map_or(turn.now, |old| old.created_at),
         last_used_at: turn.now,
     };

@@ -180,6 +180,9 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
         request.artifacts.clone_from(&of.artifacts);
         request.route.signals.clone_from(&signals);
         request.params.parts = vec![part.to_owned()];
+        // What the planner has made of the whole is no person's word.
+        let is_planned = !of.params.proposed_items.is_empty();
+        request.params.persons_words = is_planned.then(|| of.body.clone());
         request.params.followups.clone_from(&of.params.followups);
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);
         request.conversation.room =

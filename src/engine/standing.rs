@@ -7,6 +7,7 @@ use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::train;
+use crate::domain::actor::Actor;
 use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::outgoing::Outgoing;
 use crate::domain::policy::Policy;
@@ -19,9 +20,9 @@ pub const LINES: usize = 10;
 
 /// What is open, and what waits for a person.
 #[must_use]
-pub fn overview(state: &State) -> Value {
+pub fn overview(state: &State, asker: &Actor) -> Value {
     let open: Vec<&Request> = open(state).collect();
-    let line = |request: &&Request| line(request, train::place(state, &request.request_id));
+    let line = |request: &&Request| line(request, asker, train::place(state, &request.request_id));
     let lines: Vec<Value> = open.iter().take(LINES).map(line).collect();
     let refused = refused(state).count();
     let verify: usize = state.verifications.values().map(|it| it.open().count()).sum();
@@ -33,16 +34,18 @@ pub fn overview(state: &State) -> Value {
 
 /// The same of one request.
 #[must_use]
-pub fn overview_of(state: &State, request: &Request) -> Value {
+pub fn overview_of(state: &State, request: &Request, asker: &Actor) -> Value {
     let waiting = usize::from(request.work.gate_id.is_some());
     let place = train::place(state, &request.request_id);
-    json!({ "open": 1, "lines": [line(request, place)], "waiting": waiting, "verify": 0, "refused": 0 })
+    json!({ "open": 1, "lines": [line(request, asker, place)], "waiting": waiting, "verify": 0, "refused": 0 })
 }
 
-fn line(request: &Request, place: Option<usize>) -> Value {
+fn line(request: &Request, asker: &Actor, place: Option<usize>) -> Value {
+    let route = &request.conversation.reply_route;
+    let title = if route.is_other(asker) { title(request) } else { own_title(request) };
     json!({
         "request_id": request.request_id,
-        "title": title(request),
+        "title": title,
         "status": if request.work.gate_id.is_some() { "waiting" } else { request.status.as_str() },
         "role": request.route.current_role,
         "place": place.unwrap_or(0),
@@ -61,9 +64,14 @@ pub fn open(state: &State) -> impl Iterator<Item = &Request> {
     all.into_iter()
 }
 
-/// The first line of what was asked for.
+/// The first line of what was asked for, as everybody may see it: what somebody said to the team alone stays there.
 #[must_use]
 pub fn title(request: &Request) -> String {
+    if request.conversation.reply_route.is_dm { "DM".to_owned() } else { own_title(request) }
+}
+
+/// The same for whoever asked, and the operator.
+fn own_title(request: &Request) -> String {
     request.scope.lines().next().unwrap_or_default().chars().take(80).collect()
 }
 

@@ -96,9 +96,54 @@ fn read_sprint(text: &str) -> Option<TextCommand> {
         }
         _ => {}
     }
-    let begins = text.lines().next().is_some_and(parse::is_sprint_start_text);
+    let begins = text.lines().next().is_some_and(only_sprint_start);
+    let names = |line: &str| {
+        let label =
+            ["milestone", "마일스톤"].into_iter().find_map(|it| line.trim().strip_prefix(it));
+        label.is_some_and(|rest| rest.trim_start().starts_with([':', '=']))
+    };
+    let has_milestone = text.to_lowercase().lines().any(names);
     let kickoff = parse::parse_kickoff(text);
-    (begins && !kickoff.milestone.is_empty()).then(|| TextCommand::SprintStart(Box::new(kickoff)))
+    (begins && has_milestone && !kickoff.milestone.is_empty())
+        .then(|| TextCommand::SprintStart(Box::new(kickoff)))
+}
+
+/// Whether a line says that a sprint begins, and nothing else: neither that it is not to begin, nor a question, nor what
+/// has a sprint in its name.
+fn only_sprint_start(line: &str) -> bool {
+    const ENGLISH: [&str; 23] = [
+        "please", "start", "begin", "kickoff", "kick", "off", "run", "open", "create", "a", "the",
+        "new", "next", "our", "sprint", "now", "today", "lets", "let", "s", "us", "team", "with",
+    ];
+    const KOREAN: [&str; 16] = [
+        "스프린트",
+        "시작",
+        "열어",
+        "열기",
+        "만들",
+        "생성",
+        "새",
+        "다음",
+        "이번",
+        "지금",
+        "오늘",
+        "바로",
+        "해",
+        "주세요",
+        "줘",
+        "부탁",
+    ];
+    let line = line.to_lowercase();
+    let mut words = line.split(is_between_words).filter(|word| !word.is_empty());
+    let is_open = line.contains(['?', '？'])
+        || ["지마", "지 마", "말", "않"].iter().any(|no| line.contains(no));
+    parse::is_sprint_start_text(&line)
+        && !is_open
+        && words.all(|word| {
+            ENGLISH.contains(&word)
+                || KOREAN.iter().any(|known| word.starts_with(known))
+                || word.chars().all(|letter| letter.is_ascii_digit())
+        })
 }
 
 /// What is answered: a catalog key and its values.
@@ -109,10 +154,10 @@ pub(super) fn obey(
     word: TextCommand,
 ) -> (&'static str, Value) {
     match word {
-        TextCommand::Status(None) => ("overview", standing::overview(turn.before())),
+        TextCommand::Status(None) => ("overview", standing::overview(turn.before(), actor)),
         TextCommand::Status(Some(id)) => match turn.request(&id) {
             Some(found) if !found.status.is_terminal() => {
-                ("overview", standing::overview_of(turn.before(), found))
+                ("overview", standing::overview_of(turn.before(), found, actor))
             }
             Some(_) | None => unknown(&id),
         },
@@ -171,6 +216,22 @@ mod tests {
         let Some(TextCommand::SprintStart(kickoff)) = read(start) else { panic!("not a start") };
         assert_eq!((kickoff.milestone.as_str(), kickoff.requirements.len()), ("Sign in", 1));
         assert_eq!(read("please start a sprint about sign in"), None, "for the orchestrator");
+        for start in [
+            "please start the next sprint now\nMilestone: Sign in",
+            "스프린트 시작해 주세요\n마일스톤: 로그인",
+        ] {
+            assert!(matches!(read(start), Some(TextCommand::SprintStart(_))), "{start}");
+        }
+        for other in [
+            "Please don't start the sprint yet, only tell me what you think.\nmilestone: Payments",
+            "스프린트 시작은 아직 하지 마시고 검토만 해주세요\n마일스톤: 로그인",
+            "스프린트 시작하지마세요\n마일스톤: 로그인",
+            "start the sprint now?\nmilestone: Payments",
+            "Create a sprint report page\nMilestone names should be bold",
+            "스프린트 목록 화면 만들어줘\n마일스톤 이름도 보여줘",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
         for sentence in ["cancel", "cancel that", "what is the status", "", "status of it"] {
             assert_eq!(read(sentence), None, "{sentence}");
         }

@@ -46,12 +46,23 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         // mocha: a line each
         r"^  (?P<passed>\d+) passing \(\d+(?:ms|s|m)\)\s*$",
         r"^  (?P<failed>\d+) failing\s*$",
+        // Maven: one line a module; those of its classes go on
+        r"^(?:\[(?:INFO|WARNING|ERROR)\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)\s*$",
+        // dotnet test: one line an assembly
+        r"^(?:Passed|Failed|Skipped)!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+), ",
+        // RSpec
+        r"^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?\s*$",
+        // PHPUnit
+        r"^OK \((?P<total>\d+) tests?, \d+ assertions?\)\s*$",
+        r"^Tests: (?P<total>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?[,.]",
         // a plain sum
         r"^\s*(?P<passed>\d+) (?:tests? )?passed[,;]? (?:and )?(?P<failed>\d+) (?:tests? )?failed\.?\s*$",
         // runners that say in words that there was nothing
         r"^(?:=+ )?no tests ran in ",
         r"^No tests were found!!!",
         r"^No test files found",
+        r"^No tests found, exiting with code 0",
+        r"^No tests executed!",
         r"^testing: warning: no tests to run",
     ]
     .iter()
@@ -98,9 +109,10 @@ impl Form {
     fn read(&self, line: &str) -> Option<Counts> {
         let groups = self.line.as_ref()?.captures(line)?;
         let number = |name: &str| groups.name(name)?.as_str().parse::<u64>().ok();
-        let failed = number("failed").unwrap_or(0);
+        let failed = number("failed").unwrap_or(0) + number("errors").unwrap_or(0);
+        let others = failed + number("skipped").unwrap_or(0);
         let passed =
-            number("passed").or_else(|| Some(number("total")?.saturating_sub(failed))).unwrap_or(0);
+            number("passed").or_else(|| Some(number("total")?.saturating_sub(others))).unwrap_or(0);
         Some(Counts { passed, failed })
     }
 }
@@ -155,14 +167,15 @@ fn unittest(output: &str) -> Option<Counts> {
 
 /// Node's runner: `# pass 3`, `# fail 0` (TAP) or the same after `ℹ`.
 fn node(output: &str) -> Option<Counts> {
-    let last = |word: &str| {
-        output.lines().rev().find_map(|line| {
+    let sum = |word: &str| {
+        let told = output.lines().filter_map(|line| {
             let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
             rest.strip_prefix(word)?.strip_prefix(' ')?.parse::<u64>().ok()
-        })
+        });
+        told.fold(None, |sum: Option<u64>, one| Some(sum.unwrap_or(0).saturating_add(one)))
     };
-    last("tests")?;
-    Some(Counts { passed: last("pass")?, failed: last("fail")? })
+    sum("tests")?;
+    Some(Counts { passed: sum("pass")?, failed: sum("fail")? })
 }
 
 /// go test: with `-v` a line a test, else a line a package.
@@ -208,7 +221,21 @@ mod tests {
 
     #[test]
     fn sums_of_common_runners() {
-        let table: [(&str, Option<(u64, u64)>); 26] = [
+        let table: [(&str, Option<(u64, u64)>); 33] = [
+            (
+                "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in A\n[INFO] \n\
+                 [INFO] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1\n",
+                Some((2, 2)),
+            ),
+            (
+                "Passed!  - Failed:     0, Passed:     5, Skipped:     1, Total:     6, Duration: 10 ms - A.dll (net8.0)",
+                Some((5, 0)),
+            ),
+            ("5 examples, 1 failure, 1 pending", Some((3, 1))),
+            ("OK (5 tests, 10 assertions)", Some((5, 0))),
+            ("Tests: 5, Assertions: 10, Errors: 1, Failures: 1.", Some((3, 2))),
+            ("No tests found, exiting with code 0", Some((0, 0))),
+            ("ℹ tests 50\nℹ pass 50\nℹ fail 0\n\nℹ tests 0\nℹ pass 0\nℹ fail 0\n", Some((50, 0))),
             (
                 "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored;",
                 Some((7, 1)),

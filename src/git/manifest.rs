@@ -35,6 +35,21 @@ pub(super) fn dependencies(file: &str, content: &[u8]) -> Option<Names> {
     is_manifest.then(|| named().unwrap_or_else(|| [UNREADABLE.to_owned()].into()))
 }
 
+/// The scripts of a `package.json` that say something else now, or are gone: `npm test` and the like run them.
+pub(super) fn changed_scripts(path: &str, before: Option<&[u8]>, now: &[u8]) -> Vec<String> {
+    if path.rsplit('/').next() != Some("package.json") {
+        return Vec::new();
+    }
+    let scripts = |text: &[u8]| -> Option<serde_json::Map<String, Value>> {
+        let manifest: Value = serde_json::from_slice(text).ok()?;
+        manifest.get("scripts")?.as_object().cloned()
+    };
+    let now = scripts(now).unwrap_or_default();
+    let before = before.and_then(scripts).unwrap_or_default();
+    let is_another = |(name, text): &(String, Value)| now.get(name) != Some(text);
+    before.into_iter().filter(is_another).map(|(name, _)| name).collect()
+}
+
 fn read(file: &str, text: &str) -> Option<Names> {
     match file {
         "Cargo.toml" => tables(text, |path| {

@@ -52,6 +52,11 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
         for name in new_dependencies(&path, old.as_ref().map(Blob::content), blob.content()) {
             marks.push(mark(ContentFact::Dependency { name }));
         }
+        for name in
+            manifest::changed_scripts(&path, old.as_ref().map(Blob::content), blob.content())
+        {
+            marks.push(mark(ContentFact::Script { name }));
+        }
         if blob.is_binary() && blob.size() >= SMALL && now != before && !went.contains(&now) {
             marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
         }

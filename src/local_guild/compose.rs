@@ -31,8 +31,8 @@ pub(crate) struct Body {
     pub(crate) attachments: Option<Vec<Value>>,
     pub(crate) nonce: Option<Value>,
     pub(crate) enforce_nonce: Option<bool>,
-    pub(crate) message_reference: Option<Answered>,
-    pub(crate) allowed_mentions: Option<Allowed>,
+    pub(crate) message_reference: Option<RepliedMessage>,
+    pub(crate) allowed_mentions: Option<AllowedMentions>,
     pub(crate) flags: Option<u64>,
     pub(crate) tts: Option<bool>,
     pub(crate) username: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Body {
 
 /// The message that a reply answers.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Answered {
+pub(crate) struct RepliedMessage {
     message_id: Id,
     channel_id: Option<Id>,
     fail_if_not_exists: Option<bool>,
@@ -52,14 +52,14 @@ pub(crate) struct Answered {
 /// Which mentions in the text count. Absent, all do.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Allowed {
+pub(crate) struct AllowedMentions {
     parse: Option<Vec<String>>,
     users: Option<Vec<Id>>,
     roles: Option<Vec<Id>>,
     replied_user: Option<bool>,
 }
 
-impl Allowed {
+impl AllowedMentions {
     fn permits(&self, class: &str, list: Option<&Vec<Id>>, id: Id) -> bool {
         self.parse.as_ref().is_some_and(|parse| parse.iter().any(|it| it == class))
             || list.is_some_and(|list| list.contains(&id))
@@ -68,15 +68,15 @@ impl Allowed {
 
 /// A message body with its files, checked and stored.
 #[derive(Debug)]
-pub(crate) struct Composed {
+pub(crate) struct ComposedMessage {
     pub(crate) body: Body,
     pub(crate) content: Option<String>,
     files: Vec<Attachment>,
 }
 
-impl Composed {
+impl ComposedMessage {
     /// Checks a body against Discord's limits and stores its files.
-    pub(crate) fn new(guild: &Guild, payload: &Payload) -> Result<Composed, Refusal> {
+    pub(crate) fn new(guild: &Guild, payload: &Payload) -> Result<ComposedMessage, Refusal> {
         let mut body: Body = payload.read()?;
         let content = body.content.take().map(text_of).transpose()?;
         if content.as_ref().is_some_and(|text| text.chars().count() > CONTENT) {
@@ -108,7 +108,7 @@ impl Composed {
                 described.iter().find(|entry| number_of(entry) == Some(upload.number as u64));
             files.push(store(guild, upload, entry)?);
         }
-        Ok(Composed { body, content, files })
+        Ok(ComposedMessage { body, content, files })
     }
 
     /// Adds a file that was stored before.
@@ -248,7 +248,7 @@ impl Composed {
             state.roles.get(id).is_some_and(|role| role.mentionable || loud)
                 && allowed.is_none_or(|it| it.permits("roles", it.roles.as_ref(), *id))
         });
-        let everyone = |it: &Allowed| {
+        let everyone = |it: &AllowedMentions| {
             it.parse.as_ref().is_some_and(|parse| parse.iter().any(|it| it == "everyone"))
         };
         message.mention_everyone = loud && found.everyone && allowed.is_none_or(everyone);

@@ -313,10 +313,10 @@ fn meant<E>(
     (bot.is_none() || bot == here).then_some(trouble)
 }
 
-type Followed = (tokio::sync::watch::Receiver<u64>, tokio::sync::watch::Receiver<u64>);
+type FollowedLink = (tokio::sync::watch::Receiver<u64>, tokio::sync::watch::Receiver<u64>);
 
 /// Takes a session over from whichever connection had it, and follows its events.
-fn attach(session: &Session) -> Followed {
+fn attach(session: &Session) -> FollowedLink {
     session.generation.send_modify(|count| *count += 1);
     session.connected.fetch_add(1, Ordering::SeqCst);
     let mut news = session.ring.watch();
@@ -438,10 +438,10 @@ async fn forward(guild: &Guild, out: &mut Out, session: &Session, from: u64) -> 
 /// Whether a frame belongs to the greeting of a session.
 fn greets(text: &str) -> bool {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct EventName {
         t: String,
     }
-    let named = serde_json::from_str::<Named>(text);
+    let named = serde_json::from_str::<EventName>(text);
     named.is_ok_and(|it| matches!(it.t.as_str(), "READY" | "RESUMED" | "GUILD_CREATE"))
 }
 

@@ -30,7 +30,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::caller::{Caller, header};
-use super::compose::Composed;
+use super::compose::ComposedMessage;
 use super::error::Refusal;
 use super::event::Event;
 use super::faults::Order;
@@ -111,7 +111,7 @@ async fn say(
         body["message_reference"] = json!({"message_id": reply});
     }
     let inner = Payload { json: body, files: payload.files.clone() };
-    let mut composed = Composed::new(&guild, &inner)?;
+    let mut composed = ComposedMessage::new(&guild, &inner)?;
     let ids: Vec<Id> = match payload.get("attachments") {
         None | Some(Value::Null) => Vec::new(),
         Some(list) => serde_json::from_value(list.clone())
@@ -137,7 +137,7 @@ async fn edit(
     let (user, channel, message) = place(&guild, &caller, &payload)?;
     let message = needed(message)?;
     let body = json!({"content": payload.text("content").unwrap_or_default()});
-    let composed = Composed::new(&guild, &Payload { json: body, files: Vec::new() })?;
+    let composed = ComposedMessage::new(&guild, &Payload { json: body, files: Vec::new() })?;
     messages::edit_if(&guild, channel, message, &composed, messages::by_author(user))?;
     messages::rendered(&guild, Some(user), channel, message)
 }

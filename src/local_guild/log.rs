@@ -40,6 +40,8 @@ impl Log {
             return Ok((Log { file: None, lock: None, broken: false }, state));
         };
         files::create_dir_all(dir)?;
+        // What is in it speaks for everybody here.
+        files::set_mode(dir, 0o700)?;
         let lock = files::open_append(&dir.join("guild.lock"))?;
         if lock.try_lock().is_err() {
             let by = machine::lock_holders(&dir.join("guild.lock"));

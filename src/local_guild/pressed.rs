@@ -47,7 +47,7 @@ fn forged(payload: &Payload) -> bool {
     payload.get("forged").and_then(Value::as_bool) == Some(true)
 }
 
-type Started = Result<Json<Value>, Refusal>;
+type InteractionReply = Result<Json<Value>, Refusal>;
 
 /// Who does it, with the language and the name of their client.
 fn person(user: Id, payload: &Payload) -> Asker {
@@ -57,12 +57,12 @@ fn person(user: Id, payload: &Payload) -> Asker {
 }
 
 /// The objects behind chosen ids, each kind under its name, as clients look them up.
-struct Resolved<'a> {
+struct ResolvedObjects<'a> {
     render: Render<'a>,
     found: Map<String, Value>,
 }
 
-impl Resolved<'_> {
+impl ResolvedObjects<'_> {
     fn put(&mut self, kind: &str, id: Id, value: Value) {
         let kind = self.found.entry(kind).or_insert_with(|| json!({}));
         kind[id.to_string()] = value;
@@ -118,7 +118,7 @@ fn chosen(
             format!("{} to {} values are expected.", bound("min_values"), bound("max_values"));
         return Err(Refusal::invalid("values", "BASE_TYPE_BAD_LENGTH", text));
     }
-    let mut resolved = Resolved { render, found: Map::new() };
+    let mut resolved = ResolvedObjects { render, found: Map::new() };
     for value in values {
         let id = value.parse::<Id>();
         let known = match (menu["type"].as_u64(), id) {
@@ -139,7 +139,11 @@ fn chosen(
     Ok(Value::Object(resolved.found))
 }
 
-async fn click(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {
+async fn click(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> InteractionReply {
     let (user, channel, message) = place(&guild, &caller, &payload)?;
     let message = needed(message)?;
     let custom_id = payload.name("custom_id", 100)?;
@@ -200,7 +204,7 @@ fn take_files(guild: &Guild, options: &Value) -> Result<Vec<Attachment>, Refusal
 }
 
 /// Looks up what options name: people, roles, channels. What is half typed may name nothing yet.
-fn look_up(resolved: &mut Resolved<'_>, options: &Value, viewer: Id) -> Result<(), Refusal> {
+fn look_up(resolved: &mut ResolvedObjects<'_>, options: &Value, viewer: Id) -> Result<(), Refusal> {
     for option in options.as_array().into_iter().flatten() {
         look_up(resolved, &option["options"], viewer)?;
         let id = option["value"].as_str().and_then(|id| id.parse::<Id>().ok());
@@ -238,7 +242,7 @@ fn named<'a>(world: &'a World, payload: &Payload, kind: u64) -> Result<&'a Comma
 }
 
 /// What every command tells of itself.
-fn told(command: &Command, resolved: Resolved<'_>) -> Value {
+fn told(command: &Command, resolved: ResolvedObjects<'_>) -> Value {
     let mut data =
         json!({"id": command.id, "name": command.body.get("name"), "type": command.kind()});
     if !resolved.found.is_empty() {
@@ -261,7 +265,7 @@ fn command(
     let options = payload.get("options").cloned().unwrap_or_else(|| json!([]));
     guild.render(None, |render| {
         let command = named(render.state, payload, 1)?;
-        let mut resolved = Resolved { render, found: Map::new() };
+        let mut resolved = ResolvedObjects { render, found: Map::new() };
         look_up(&mut resolved, &options, user)?;
         for file in files {
             let shown = render.attachment(channel, file);
@@ -280,7 +284,7 @@ fn on_target(guild: &Guild, channel: Id, payload: &Payload) -> Result<(Id, Value
     let target = target.ok_or_else(|| unknown("target"))?;
     guild.render(None, |render| {
         let command = named(render.state, payload, kind)?;
-        let mut resolved = Resolved { render, found: Map::new() };
+        let mut resolved = ResolvedObjects { render, found: Map::new() };
         match kind {
             2 if resolved.user(target) => {}
             3 => {
@@ -299,7 +303,11 @@ fn on_target(guild: &Guild, channel: Id, payload: &Payload) -> Result<(Id, Value
     })
 }
 
-async fn context(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {
+async fn context(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> InteractionReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let (application, data) = on_target(&guild, channel, &payload)?;
     let kind = InteractionKind::Command { data };
@@ -307,7 +315,11 @@ async fn context(State(guild): State<Arc<Guild>>, caller: Caller, payload: Paylo
     Ok(Json(json!({"interaction": id})))
 }
 
-async fn slash(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {
+async fn slash(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> InteractionReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let files = take_files(&guild, payload.get("options").unwrap_or(&Value::Null))?;
     let (application, data) = command(&guild, user, channel, &payload, &files)?;
@@ -316,7 +328,11 @@ async fn slash(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload
     Ok(Json(json!({"interaction": id})))
 }
 
-async fn complete(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {
+async fn complete(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> InteractionReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let (application, data) = command(&guild, user, channel, &payload, &[])?;
     let kind = InteractionKind::Autocomplete { data };
@@ -325,7 +341,7 @@ async fn complete(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payl
 }
 
 #[derive(Deserialize)]
-struct Filled {
+struct FilledForm {
     user: Option<String>,
     interaction: Id,
     custom_id: Option<String>,
@@ -380,8 +396,12 @@ fn rows(dialog: &Value, values: &Map<String, Value>) -> Result<Vec<Value>, Refus
     Ok(rows)
 }
 
-async fn modal(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {
-    let sent: Filled = payload.read()?;
+async fn modal(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> InteractionReply {
+    let sent: FilledForm = payload.read()?;
     let (user, from) = guild.read(|state| {
         let user = caller.person(state, sent.user.as_deref())?;
         let from = state.interactions.get(&sent.interaction).ok_or(Refusal::UnknownInteraction)?;

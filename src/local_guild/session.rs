@@ -42,7 +42,7 @@ struct EventBuffer {
 
 /// The reader asked for events that are not kept any more, or never were.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Missed;
+pub(crate) struct EventsGone;
 
 impl Ring {
     fn new() -> Ring {
@@ -68,11 +68,11 @@ impl Ring {
     }
 
     /// The events after a number.
-    pub(crate) fn after(&self, number: u64) -> Result<Vec<(u64, Arc<str>)>, Missed> {
+    pub(crate) fn after(&self, number: u64) -> Result<Vec<(u64, Arc<str>)>, EventsGone> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let first = kept.last - kept.events.len() as u64;
         if number > kept.last || number < first {
-            return Err(Missed);
+            return Err(EventsGone);
         }
         let skip = usize::try_from(number - first).unwrap_or(usize::MAX);
         Ok(kept.events.iter().skip(skip).cloned().collect())
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(ring.after(last).unwrap().len(), 0);
         assert_eq!(&*ring.after(last - 2).unwrap()[0].1, (last - 1).to_string());
         assert_eq!(ring.after(5).unwrap().len(), RING);
-        assert_eq!(ring.after(4), Err(Missed));
-        assert_eq!(ring.after(last + 1), Err(Missed));
+        assert_eq!(ring.after(4), Err(EventsGone));
+        assert_eq!(ring.after(last + 1), Err(EventsGone));
     }
 }

@@ -13,7 +13,7 @@ use secrecy::ExposeSecret as _;
 use super::answer::{ProxyRefusal, no};
 use super::api::{self, CallKind};
 use super::limit;
-use super::meter::Meter;
+use super::meter::{BYTES, Meter};
 use super::servers::Server;
 use super::usage::Reader;
 use crate::agents;
@@ -173,12 +173,16 @@ impl Tap {
 
     /// Counts what was seen, once; of an answer that broke off no less than what came of it.
     fn count(&mut self, is_whole: bool) -> Option<Arc<Meter>> {
-        let mut facts = self.reader.take()?.finish();
+        let reader = self.reader.take()?;
+        // A token of a stream comes with many bytes around it.
+        let answered =
+            if reader.is_stream() { self.answered / EVENT_BYTES * BYTES } else { self.answered };
+        let mut facts = reader.finish();
         if let (Some((usage, _)), false) = (&mut facts.cost, is_whole || facts.is_final) {
             usage.output_tokens = usage.output_tokens.max(self.answered / EVENT_BYTES);
         }
         let asked = self.asked.load(Ordering::Relaxed);
-        self.meter.add(facts, (asked, self.answered));
+        self.meter.add(facts, (asked, answered));
         Some(Arc::clone(&self.meter))
     }
 }

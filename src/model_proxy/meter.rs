@@ -16,7 +16,7 @@ use crate::platform::{files, tasks};
 /// What is kept of a run's proxy, in the run's folder.
 pub(super) const KEPT: &str = "door.json";
 /// Bytes for a token where a server does not count.
-const BYTES: u64 = 4;
+pub(super) const BYTES: u64 = 4;
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -175,6 +175,12 @@ impl Meter {
 pub(super) fn read_kept(run_dir: &Path) -> Result<Option<SavedAccess>, ModelProxyError> {
     let text = files::read_text_if_present(&run_dir.join(KEPT))?;
     Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
+/// What was counted of a run that nobody reports about; nothing where it had no proxy, or that cannot be read.
+#[must_use]
+pub fn usage_in(run_dir: &Path) -> Usage {
+    read_kept(run_dir).ok().flatten().map(|kept| kept.counted.usage).unwrap_or_default()
 }
 
 /// Whether a run has, or had, a proxy.

@@ -19,7 +19,7 @@ mod usage;
 
 pub use configured::{configured, server_of};
 pub use error::ModelProxyError;
-pub use meter::{MeterReading, RateLimitSign, is_kept};
+pub use meter::{MeterReading, RateLimitSign, is_kept, usage_in};
 pub use outside::AllowedHosts;
 pub use proxy::{ModelProxy, ProxyOptions, RefusedCall, socket_in};
 pub use servers::{ModelServers, Server};

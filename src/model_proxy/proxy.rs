@@ -26,7 +26,7 @@ use super::servers::ModelServers;
 use super::{api, forward};
 use crate::agents::{self, AgentOutcome, ProxyAddress};
 use crate::domain::budget::Allowance;
-use crate::domain::conversation::{Fill, Measured};
+use crate::domain::conversation::{Fill, FillUnit};
 use crate::domain::refusal::Refusal;
 use crate::domain::usage::Usage;
 use crate::platform::accept::AcceptRetry;
@@ -117,10 +117,10 @@ impl ModelProxy {
         let counted = self.counted();
         let known = counted.last_input > 0 && !counted.guessed;
         let fill = outcome.fill.map(|fill| match fill.measured {
-            Measured::Bytes if known => {
-                Fill { used: counted.last_input, measured: Measured::Tokens, ..fill }
+            FillUnit::Bytes if known => {
+                Fill { used: counted.last_input, measured: FillUnit::Tokens, ..fill }
             }
-            Measured::Bytes | Measured::Tokens => fill,
+            FillUnit::Bytes | FillUnit::Tokens => fill,
         });
         let refusal = self.meter.refusal().map(|words| agents::beginning(&words));
         let result = outcome.outcome.by_server(refusal.as_deref(), counted.limited_until);
@@ -146,6 +146,7 @@ struct Connections {
     refused: mpsc::Sender<RefusedCall>,
     stop: CancellationToken,
     room: Arc<Semaphore>,
+    tunnels: Arc<Semaphore>,
 }
 
 impl Connections {
@@ -209,6 +210,7 @@ impl ModelServers {
             refused,
             stop: stop.clone(),
             room: Arc::new(Semaphore::new(MOST)),
+            tunnels: Arc::new(Semaphore::new(MOST)),
         });
         tasks::spawn("model-proxy", accept(unix, listener, shared));
         Ok(ModelProxy { address, meter, _listens: stop.drop_guard(), _token: token })
@@ -325,8 +327,13 @@ async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Resp
             return bare(StatusCode::BAD_GATEWAY);
         }
     };
+    // The place of its connection is given back with the answer.
+    let Ok(place) = Arc::clone(&shared.tunnels).try_acquire_owned() else {
+        return bare(StatusCode::SERVICE_UNAVAILABLE);
+    };
     let stop = shared.stop.clone();
     tasks::spawn("proxy-tunnel", async move {
+        let _place = place;
         let carried = async {
             let upgraded = hyper::upgrade::on(request).await?;
             carry(&mut TokioIo::new(upgraded), &mut outer).await;

@@ -45,6 +45,11 @@ impl Reader {
         Reader { api, events, line, over: false, usage: None, is_final, model: None, refusal: None }
     }
 
+    /// Whether the answer is a stream of events.
+    pub(super) const fn is_stream(&self) -> bool {
+        self.events
+    }
+
     /// Takes the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         if !self.events {

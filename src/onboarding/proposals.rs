@@ -319,7 +319,12 @@ fn jvm(files: &CommitFiles, project: &Project, found: &mut CheckProposal) -> Res
     let builds = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
     if let Some(build) = builds.into_iter().find(|it| files.has(it)) {
         let program = if wrapper("gradlew")? { "./gradlew" } else { "gradle" };
-        check(found, build, "gradle test", &[program, "--no-daemon", "--offline", "test"]);
+        check(
+            found,
+            build,
+            "gradle test",
+            &[program, "--no-daemon", "--offline", "--no-build-cache", "cleanTest", "test"],
+        );
         let ends = [".gradle", ".gradle.kts", "gradle.lockfile", "libs.versions.toml"];
         let manifests: Vec<&str> =
             files.paths().filter(|it| ends.iter().any(|end| it.ends_with(end))).collect();

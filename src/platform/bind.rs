@@ -88,8 +88,8 @@ fn complain(text: &str) -> ExitCode {
 }
 
 /// A folder, a path below it, and the place of that.
-type Named<'a> = [&'a Path; 3];
-type Words<'a> = (Vec<Named<'a>>, &'a Path, &'a [OsString]);
+type MountWords<'a> = [&'a Path; 3];
+type Words<'a> = (Vec<MountWords<'a>>, &'a Path, &'a [OsString]);
 
 fn read(args: &[OsString]) -> Option<Words<'_>> {
     let end = args.iter().position(|word| word == "--")?;
@@ -103,7 +103,7 @@ fn read(args: &[OsString]) -> Option<Words<'_>> {
 }
 
 /// Held open across the start of bubblewrap, which closes it before anything else runs in the sandbox.
-fn open([folder, below, place]: Named<'_>) -> Result<(OwnedFd, ExpectedMount), FileError> {
+fn open([folder, below, place]: MountWords<'_>) -> Result<(OwnedFd, ExpectedMount), FileError> {
     let opened = Folder::open(folder)?.handle(below)?;
     let path = folder.join(below);
     let kept = rustix::io::fcntl_setfd(&opened, FdFlags::empty());

@@ -156,10 +156,9 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 
 /// Writes a file that only its owner can read (mode 0600).
 pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    let mut file = at("write", path, opened)?;
-    at("write", path, file.write_all(bytes.as_ref()))
+    let (temp, mut file) = fresh_beside(path, 0o600)?;
+    at("write", &temp, file.write_all(bytes.as_ref()))?;
+    rename(&temp, path)
 }
 
 /// The same, replacing it whole and durably: a reader never sees a part, and it is there after a crash.

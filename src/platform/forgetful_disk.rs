@@ -39,11 +39,11 @@ pub fn disk() -> Arc<dyn Disk> {
 }
 
 /// What a power failure leaves of one file: its bytes, or nothing.
-type Left = (PathBuf, Option<Vec<u8>>);
+type FileLeft = (PathBuf, Option<Vec<u8>>);
 
 /// Puts the files back to what was left, as a process that is gone by now has written it down.
 pub fn apply(file: &Path) -> Result<()> {
-    let left: Vec<Left> = serde_json::from_slice(&files::read(file)?).unwrap_or_default();
+    let left: Vec<FileLeft> = serde_json::from_slice(&files::read(file)?).unwrap_or_default();
     for (path, bytes) in left {
         match bytes {
             Some(bytes) => files::write(&path, bytes)?,
@@ -61,15 +61,15 @@ struct ForgetfulDisk {
     known: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
-type Known<'a> = MutexGuard<'a, BTreeSet<PathBuf>>;
+type KnownPaths<'a> = MutexGuard<'a, BTreeSet<PathBuf>>;
 
 impl ForgetfulDisk {
-    fn lock(&self) -> Known<'_> {
+    fn lock(&self) -> KnownPaths<'_> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks, and tells the model of a file that was there before.
-    fn about(&self, path: &Path) -> Known<'_> {
+    fn about(&self, path: &Path) -> KnownPaths<'_> {
         let mut known = self.lock();
         if known.insert(path.to_owned())
             && let Ok(bytes) = RealDisk.read(path)
@@ -80,13 +80,13 @@ impl ForgetfulDisk {
     }
 
     /// What a power failure leaves where that differs from what stands there; nobody writes any more.
-    fn forget(&self, seed: u64) -> Vec<Left> {
+    fn forget(&self, seed: u64) -> Vec<FileLeft> {
         let known = self.lock();
         let now = self.model.contents();
         let left = self.model.after_crash(seed).contents();
         std::mem::forget(known);
         let gone = now.keys().filter(|path| !left.contains_key(*path));
-        let gone: Vec<Left> = gone.map(|path| (path.clone(), None)).collect();
+        let gone: Vec<FileLeft> = gone.map(|path| (path.clone(), None)).collect();
         let other = left.into_iter().filter(|(path, bytes)| now.get(path) != Some(bytes));
         gone.into_iter().chain(other.map(|(path, bytes)| (path, Some(bytes)))).collect()
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::disk::is_full;
 use super::files::FileError;
-use super::machine::free_bytes;
+use super::machine::{free_bytes, free_files};
 
 /// How long a full disk is left alone before the next try.
 pub const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -56,7 +56,9 @@ pub fn no_room(path: &Path) -> FileError {
 #[must_use]
 pub fn is_nearly_full(path: &Path) -> bool {
     const LITTLE: u64 = 64 * 1024 * 1024;
+    const FEW: u64 = 64;
     free_bytes(path).is_ok_and(|free| free < LITTLE)
+        || free_files(path).is_ok_and(|free| free < FEW)
 }
 
 #[cfg(test)]

@@ -34,8 +34,8 @@ pub struct Rules {
 }
 
 /// Devices that every program may use.
-pub const DEVICES: [&str; 6] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+pub const DEVICES: [&str; 5] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// What of `path` can be given where the kernel can only give, not take away: a folder with something of
 /// `hidden` below it piece by piece.

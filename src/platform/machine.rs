@@ -17,6 +17,15 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// How many files more a file system takes.
+///
+/// # Errors
+/// Where it does not say, or knows no such limit.
+pub fn free_files(path: &Path) -> io::Result<u64> {
+    let stat = statvfs(path)?;
+    if stat.f_files == 0 { Err(io::ErrorKind::Unsupported.into()) } else { Ok(stat.f_favail) }
+}
+
 /// What may be used at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {

@@ -31,6 +31,7 @@ pub mod plug;
 pub mod redact;
 #[doc(hidden)]
 pub mod sim_disk;
+pub mod socket;
 pub mod spawn;
 pub mod supervise;
 pub mod tasks;

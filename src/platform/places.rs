@@ -25,7 +25,7 @@ pub const SYSTEM_SECRETS: [&str; 8] = [
 ];
 
 /// Tools that people keep in their home, shown for reading where nothing else is configured.
-const TOOLS: [&str; 13] = [
+const TOOLS: [&str; 14] = [
     ".cargo",
     ".rustup",
     ".nvm",
@@ -38,8 +38,12 @@ const TOOLS: [&str; 13] = [
     ".deno",
     ".sdkman",
     ".local/share/mise",
-    "go",
+    "go/bin",
+    GO_MODULES,
 ];
+
+/// Where Go keeps the modules that it has downloaded, in a home.
+pub const GO_MODULES: &str = "go/pkg/mod";
 
 /// What lies among tools and is a secret.
 const TOOL_SECRETS: [&str; 7] = [

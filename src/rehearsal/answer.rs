@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::draft::{Answer, Draft, needs_real_agent, nothing_to_add, say, words, write_plan};
-use super::script::{Act, Played};
+use super::script::{Act, ScriptedAction};
 use super::tasks::{self, Job};
 use super::{chat, duties};
 use crate::agents::prompt::Task;
@@ -22,7 +22,7 @@ use crate::platform::files;
 pub(super) fn answer(
     brief: &Brief,
     root: &Path,
-    played: Option<&Played>,
+    played: Option<&ScriptedAction>,
     simulated: Option<Job>,
     wrote: &mut dyn FnMut(&Path),
 ) -> Answer {

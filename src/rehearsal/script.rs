@@ -65,7 +65,7 @@ pub(super) enum Act {
 
 /// What to play now.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Played {
+pub(super) struct ScriptedAction {
     pub(super) act: Act,
     /// For `sleep`.
     pub(super) ms: u64,
@@ -131,7 +131,11 @@ struct Entry {
 
 /// What to play now. How often each entry was played is kept in the private
 /// home, which lives as long as the session.
-pub(super) fn next(script: &str, task: &Task, home: &Path) -> Result<Option<Played>, String> {
+pub(super) fn next(
+    script: &str,
+    task: &Task,
+    home: &Path,
+) -> Result<Option<ScriptedAction>, String> {
     let entries: Vec<Entry> =
         serde_yaml::from_str(script).map_err(|error| format!("cannot read the script: {error}"))?;
     let path: PathBuf = home.join("rehearsal-script.json");
@@ -167,5 +171,5 @@ pub(super) fn next(script: &str, task: &Task, home: &Path) -> Result<Option<Play
     let (control, commands) = (entry.control.clone(), entry.commands.clone());
     let (artifacts, questions) = (entry.artifacts.clone(), entry.questions.clone());
     let (act, ms, proposals) = (entry.act, entry.ms, entry.proposals.clone());
-    Ok(Some(Played { act, ms, control, text, commands, artifacts, questions, proposals }))
+    Ok(Some(ScriptedAction { act, ms, control, text, commands, artifacts, questions, proposals }))
 }

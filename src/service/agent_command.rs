@@ -13,21 +13,21 @@ use crate::domain::run::Run;
 
 /// What an agent may not, whatever it says.
 #[derive(Debug, PartialEq)]
-pub(super) struct Refused {
+pub(super) struct CommandRefusal {
     /// The kind of it, and what it was; none where it is noted elsewhere.
     pub(super) refusal: Option<(Refusal, String)>,
     /// What the agent is told.
     pub(super) why: String,
 }
 
-impl Refused {
-    fn new(refusal: Refusal, what: &str, why: String) -> Refused {
-        Refused::of_a_kind(Some(refusal), what, why)
+impl CommandRefusal {
+    fn new(refusal: Refusal, what: &str, why: String) -> CommandRefusal {
+        CommandRefusal::of_a_kind(Some(refusal), what, why)
     }
 
     /// The same, or without a kind where nothing was tried that has to be noted.
-    pub(super) fn of_a_kind(refusal: Option<Refusal>, what: &str, why: String) -> Refused {
-        Refused { refusal: refusal.map(|kind| (kind, what.to_owned())), why }
+    pub(super) fn of_a_kind(refusal: Option<Refusal>, what: &str, why: String) -> CommandRefusal {
+        CommandRefusal { refusal: refusal.map(|kind| (kind, what.to_owned())), why }
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn command(
     run: &Run,
     call: &CallId,
     wanted: CallSubject,
-) -> Result<Reply, Refused> {
+) -> Result<Reply, CommandRefusal> {
     let command = tool(run.role, wanted)?;
     let actor = Actor::Agent {
         role: run.role,
@@ -50,12 +50,12 @@ pub(super) async fn command(
 }
 
 /// The command as an agent of this role may give it.
-fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
+fn tool(role: Role, wanted: CallSubject) -> Result<Command, CommandRefusal> {
     let command = match wanted {
         CallSubject::Command(command) => command,
         CallSubject::Question(_) | CallSubject::Tools | CallSubject::Use { .. } => {
             let why = "that is for people; an agent cannot ask it".to_owned();
-            return Err(Refused::new(Refusal::Command, "a question", why));
+            return Err(CommandRefusal::new(Refusal::Command, "a question", why));
         }
     };
     let name = match command {
@@ -64,7 +64,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         }
         Command::BacklogMerge { .. } => {
             let why = format!("only the planner keeps the backlog; {role} can propose items");
-            return Err(Refused::new(Refusal::Tool, "backlog", why));
+            return Err(CommandRefusal::new(Refusal::Tool, "backlog", why));
         }
         Command::Press { .. } => "press",
         Command::Ask { .. } => "ask",
@@ -89,7 +89,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         Command::PlanImport { .. } => "plan import",
     };
     let why = format!("`{name}` is for people; an agent cannot do it");
-    Err(Refused::new(Refusal::Command, name, why))
+    Err(CommandRefusal::new(Refusal::Command, name, why))
 }
 
 #[cfg(test)]

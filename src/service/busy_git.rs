@@ -24,12 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Somebody who waits for a git command of a person.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct GitWait {
     since: Option<Instant>,
     is_told: bool,
 }
 
-impl Waiting {
+impl GitWait {
     /// Waits a while where this is what went wrong, and says whether it was. The room of a request is told once: of a
     /// merge or rebase at once, of a lock when it does not go away.
     pub(super) async fn was_for_git(

@@ -122,6 +122,7 @@ pub(super) async fn configure(
 ) -> Result<(), EffectError> {
     let root = team.root().to_owned();
     tasks::blocking(move || {
+        let _alone = workspace::edit::alone(&root)?;
         let runtime = workspace::read_runtime(&root)?;
         if runtime.checks.is_empty() {
             let chosen = proposals::settings(&proposals::missing(&accepted, &runtime));

@@ -2,6 +2,7 @@
 //! of this start, which lies in a file that only the operator can read and no agent's sandbox sees. An
 //! agent's tools speak the same words, without the secret, over the socket of its run.
 
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ use crate::engine::Answer;
 use crate::platform::accept::AcceptRetry;
 use crate::platform::files::{self, FileError};
 use crate::platform::redact::{self, redact};
-use crate::platform::{ids, tasks};
+use crate::platform::{ids, socket, tasks};
 
 /// Bytes of one call.
 pub(super) const MAX_CALL: usize = 4 << 20;
@@ -122,7 +123,7 @@ impl Reply {
     }
 }
 
-fn socket(root: &Path) -> PathBuf {
+fn socket_of(root: &Path) -> PathBuf {
     root.join(".teams_runtime").join("control.sock")
 }
 
@@ -159,12 +160,12 @@ pub(super) async fn listen(team: Arc<Team>) {
 
 /// The socket, and the secret of this start.
 fn bind(team: &Team) -> Result<(UnixListener, Arc<str>), ControlError> {
-    let path = socket(team.root());
+    let path = socket_of(team.root());
     files::remove_file(&path)?;
     let secret: Arc<str> = ids::secret().into();
     redact::register(&secret);
     files::write_private(&secret_file(team.root()), secret.as_bytes())?;
-    let listener = UnixListener::bind(&path)?;
+    let listener = socket::bind(&path)?;
     files::set_mode(&path, 0o600)?;
     Ok((listener, secret))
 }
@@ -274,7 +275,12 @@ fn said(team: &Team, ok: bool, content: Content) -> Reply {
 pub async fn call(root: &Path, wanted: CallSubject) -> Result<Reply, ControlError> {
     let gone = || ControlError::NotRunning(root.to_owned());
     let secret = files::read_text_if_present(&secret_file(root))?.ok_or_else(gone)?;
-    let stream = UnixStream::connect(socket(root)).await.map_err(|_| gone())?;
+    let is_gone =
+        |error: &Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
+    let stream = match socket::connect(&socket_of(root)).await {
+        Err(error) if is_gone(&error) => return Err(gone()),
+        stream => stream?,
+    };
     exchange(stream, &Call { secret, wanted }).await
 }
 

@@ -35,7 +35,7 @@ const COURTESY_WAITS: u64 = 300;
 
 /// What has a send under way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Sending {
+enum DeliveryLane {
     /// To a place.
     To(Target),
     /// To somebody who may not ask: in nobody's way, wherever it goes.
@@ -44,7 +44,7 @@ enum Sending {
 
 /// Sends until the team closes.
 pub(super) async fn send(team: Arc<Team>) {
-    let busy: Busy<Sending> = Busy::default();
+    let busy: Busy<DeliveryLane> = Busy::default();
     // When each place had its turn last, so that one with much to say holds no other up.
     let (mut turns, mut turn) = (BTreeMap::new(), 0_u64);
     while !team.closing.is_cancelled() {
@@ -74,9 +74,9 @@ pub(super) async fn send(team: Arc<Team>) {
 /// What to send now, and when to look again.
 fn begin(
     state: &State,
-    busy: &BTreeSet<Sending>,
-    turns: &BTreeMap<Sending, u64>,
-) -> (Vec<(Sending, Outgoing)>, Option<Timestamp>) {
+    busy: &BTreeSet<DeliveryLane>,
+    turns: &BTreeMap<DeliveryLane, u64>,
+) -> (Vec<(DeliveryLane, Outgoing)>, Option<Timestamp>) {
     let now = now();
     let coming = rooms_to_come(state);
     let heads = refused_heads(state, now);
@@ -84,16 +84,18 @@ fn begin(
         let refused = it.refused.is_some() && !heads.contains(&it.outgoing_id);
         it.priority < Priority::Refusal && !refused && !waits_for_room(it, &coming)
     });
-    let to = |sending: &'_ Sending| match sending {
-        Sending::To(target) => Some(target.clone()),
-        Sending::Refusal => None,
+    let to = |sending: &'_ DeliveryLane| match sending {
+        DeliveryLane::To(target) => Some(target.clone()),
+        DeliveryLane::Refusal => None,
     };
     let taken: Vec<Target> = busy.iter().filter_map(to).collect();
     let taken = taken.iter().map(Place::of).collect();
     let ready = send_order::ready(waiting.clone(), now, |it| place_of(state, it), &taken);
     let mut ready: Vec<_> = ready
         .into_iter()
-        .map(|(most, outgoing)| (most, Sending::To(place_of(state, outgoing).target()), outgoing))
+        .map(|(most, outgoing)| {
+            (most, DeliveryLane::To(place_of(state, outgoing).target()), outgoing)
+        })
         .collect();
     ready.sort_by_key(|(most, place, _)| (*most, turns.get(place).copied().unwrap_or(0)));
     let mut begin = Vec::new();
@@ -117,7 +119,7 @@ fn begin(
 
 /// An answer to somebody who may not ask: the last thing to say, so it goes where nothing else waits for Discord
 /// and nobody is at work who will have something to say, or has waited for that long enough.
-fn refusal(state: &State, now: Timestamp, alone: bool) -> Option<(Sending, Outgoing)> {
+fn refusal(state: &State, now: Timestamp, alone: bool) -> Option<(DeliveryLane, Outgoing)> {
     let works = !state.runs.is_empty() || !state.envelopes.is_empty() || !state.effects.is_empty();
     let waited = |it: &Outgoing| {
         now.seconds_since(it.created_at.min(now)) >= COURTESY_WAITS || (alone && !works)
@@ -125,7 +127,7 @@ fn refusal(state: &State, now: Timestamp, alone: bool) -> Option<(Sending, Outgo
     let due = |it: &Outgoing| it.not_before.is_none_or(|at| at <= now);
     let first = (state.outgoing.values().map(Arc::as_ref))
         .find(|it| it.priority == Priority::Refusal && due(it) && waited(it))?;
-    Some((Sending::Refusal, first.clone()))
+    Some((DeliveryLane::Refusal, first.clone()))
 }
 
 /// The messages that Discord refused and that are tried now: where a place refuses, the oldest of it stands for
@@ -485,11 +487,11 @@ mod tests {
         outbox.push(say("z".to_owned(), 99, Priority::Final));
         let state = state(request(None), outbox);
         let (mut busy, turns) = (BTreeSet::new(), BTreeMap::new());
-        let channels = |begun: &[(Sending, Outgoing)]| {
-            let id = |sending: &Sending| match sending {
-                Sending::To(Target::Channel(channel)) => channel.0,
-                Sending::To(Target::Named(_) | Target::Dm(_) | Target::Room(_))
-                | Sending::Refusal => 0,
+        let channels = |begun: &[(DeliveryLane, Outgoing)]| {
+            let id = |sending: &DeliveryLane| match sending {
+                DeliveryLane::To(Target::Channel(channel)) => channel.0,
+                DeliveryLane::To(Target::Named(_) | Target::Dm(_) | Target::Room(_))
+                | DeliveryLane::Refusal => 0,
             };
             begun.iter().map(|(target, _)| id(target)).collect::<Vec<u64>>()
         };
@@ -497,12 +499,13 @@ mod tests {
         assert_eq!(begun.len(), PARALLEL_PLACES);
         assert_eq!(channels(&begun)[0], 99, "the outcome goes first");
         // All places of progress are taken, and the outcome has one.
-        busy.extend((0..16).map(|n| Sending::To(Target::Channel(ChannelId(n)))));
+        busy.extend((0..16).map(|n| DeliveryLane::To(Target::Channel(ChannelId(n)))));
         assert_eq!(channels(&begin(&state, &busy, &turns).0), [99]);
         // Whoever had a turn lets the others go first.
-        busy.insert(Sending::To(Target::Channel(ChannelId(99))));
-        let busy: BTreeSet<Sending> = busy.into_iter().skip(8).collect();
-        let turns = (0..8).map(|n| (Sending::To(Target::Channel(ChannelId(n))), 9 - n)).collect();
+        busy.insert(DeliveryLane::To(Target::Channel(ChannelId(99))));
+        let busy: BTreeSet<DeliveryLane> = busy.into_iter().skip(8).collect();
+        let turns =
+            (0..8).map(|n| (DeliveryLane::To(Target::Channel(ChannelId(n))), 9 - n)).collect();
         assert_eq!(channels(&begin(&state, &busy, &turns).0), [16, 17, 18, 19, 7, 6, 5]);
     }
 

@@ -12,7 +12,7 @@ use super::busy::Busy;
 use super::checks;
 use super::effect_error::EffectError;
 use super::effects;
-use super::full_disk::{Waiting, refuse_without_room};
+use super::full_disk::{DiskWait, refuse_without_room};
 use super::job;
 use super::run_calls::RunCalls;
 use super::run_inboxes::WorkerNotice;
@@ -29,6 +29,7 @@ use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport};
 use crate::engine::{Answer, is_wanted, plan_is_full};
 use crate::git::{GitError, TreeId};
+use crate::model_proxy;
 use crate::platform::beneath::Folder;
 use crate::platform::files::FileError;
 use crate::platform::{clock, ids, tasks};
@@ -166,7 +167,7 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
     let run_id = match earlier {
         Some(run_id) => run_id,
         None => {
-            let mut waiting = Waiting::default();
+            let mut waiting = DiskWait::default();
             let is_open = || team.request(request_id).is_some_and(|it| !it.status.is_terminal());
             let tree = loop {
                 if !is_open() {
@@ -189,7 +190,7 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
             run_id
         }
     };
-    let following = Following {
+    let following = RunFollower {
         team,
         envelope,
         run_id: &run_id,
@@ -242,7 +243,7 @@ struct RenewalRequest {
 }
 
 /// A run that is followed.
-struct Following<'a> {
+struct RunFollower<'a> {
     team: &'a Arc<Team>,
     envelope: &'a Envelope,
     run_id: &'a RunId,
@@ -262,7 +263,7 @@ enum Follow {
     Done,
 }
 
-impl Following<'_> {
+impl RunFollower<'_> {
     async fn follow(mut self) -> Result<(), DispatchError> {
         let followed = self.until_over().await;
         for blob in self.blobs.iter().chain(&self.results) {
@@ -322,6 +323,15 @@ impl Following<'_> {
     }
 
     /// The run as it is, and whether its request waits for it.
+    /// Its generation is over without an outcome; what it has cost it has cost.
+    async fn take_away(&self, run: &Run) -> Result<(), DispatchError> {
+        let folder = self.team.run_dir(run);
+        let usage = tasks::blocking(move || model_proxy::usage_in(&folder)).await?;
+        let (run_id, generation) = (run.run_id.clone(), run.generation);
+        self.team.insist(Event::RunTakenAway { run_id, generation, usage }).await?;
+        Ok(())
+    }
+
     fn run(&self) -> Option<(Arc<Run>, bool)> {
         self.team.hub.read(|state| {
             let run = state.runs.get(self.run_id)?;
@@ -355,9 +365,10 @@ impl Following<'_> {
         only_end: bool,
     ) -> Result<Follow, DispatchError> {
         let given = run.controls.last().map_or(0, |control| control.number);
-        let mut waiting = Waiting::default();
+        let mut waiting = DiskWait::default();
         let job = loop {
-            if only_end {
+            // Where nobody waits for it any more, what there is of it is ended, and makes room.
+            if only_end || self.run().is_none_or(|(_, wanted)| !wanted) {
                 break None;
             }
             let (team, id) = (self.team, Some(&run.request_id));
@@ -429,7 +440,9 @@ impl Following<'_> {
                 let claimed = Event::RunClaimed { run_id, generation, boot: boot.clone() };
                 let body = match self.team.insist(claimed).await? {
                     Answer::Accepted => {
-                        show_typing(self.team, self.envelope).await;
+                        // Discord may be away; the agent is not to wait for it.
+                        let (team, envelope) = (Arc::clone(self.team), self.envelope.clone());
+                        tasks::spawn("typing", async move { show_typing(&team, &envelope).await });
                         let asked_ms = asked.map_or(0, |asked| asked.asked_ms);
                         side.granted(asked_ms, clock::uptime_ms())
                     }
@@ -441,7 +454,7 @@ impl Following<'_> {
                 Ok(Follow::On)
             }
             Decision::TakeAway => {
-                self.team.insist(Event::RunTakenAway { run_id, generation }).await?;
+                self.take_away(run).await?;
                 self.settle(asked, false, None).await;
                 Ok(Follow::On)
             }
@@ -509,8 +522,7 @@ impl Following<'_> {
         let Some(mut report) = report.ok().filter(own) else {
             tracing::warn!(run = %self.run_id, "a report is not one of this run");
             self.settle(asked, false, Some(EndReason::Invalid)).await;
-            let (run_id, generation) = (self.run_id.clone(), run.generation);
-            self.team.insist(Event::RunTakenAway { run_id, generation }).await?;
+            self.take_away(run).await?;
             return Ok(Follow::On);
         };
         report.documents_present = match &report.outcome {

@@ -26,7 +26,7 @@ pub(super) async fn keep(team: Arc<Team>) {
     if let Err(trouble) = checks::end_early(&team).await {
         tracing::debug!(%trouble, "an early proof of an earlier start was not put away");
     }
-    let mut done = Done::default();
+    let mut done = EarlyProofs::default();
     while !team.closing.is_cancelled() {
         match step(&team, &mut done).await {
             Ok(true) => continue,
@@ -43,7 +43,7 @@ pub(super) async fn keep(team: Arc<Team>) {
 }
 
 /// Whether there was something to prove.
-async fn step(team: &Arc<Team>, done: &mut Done) -> Result<bool, EffectError> {
+async fn step(team: &Arc<Team>, done: &mut EarlyProofs) -> Result<bool, EffectError> {
     let expected = expected(team);
     done.forget(&expected);
     if !expected.iter().any(|change| change.is_judged && done.is_open(change)) {
@@ -86,13 +86,13 @@ fn expected(team: &Team) -> Vec<ExpectedChange> {
 
 /// What was proven early to its end, whatever came of it.
 #[derive(Default)]
-struct Done {
+struct EarlyProofs {
     trees: BTreeSet<TreeId>,
     /// How often, by the commit of the candidate.
     changes: BTreeMap<String, usize>,
 }
 
-impl Done {
+impl EarlyProofs {
     /// Forgets what is not expected any more.
     fn forget(&mut self, expected: &[ExpectedChange]) {
         self.changes.retain(|commit, _| expected.iter().any(|it| it.candidate.commit == *commit));

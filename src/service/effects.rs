@@ -16,7 +16,7 @@ use super::busy::Busy;
 use super::busy_git;
 use super::checks;
 use super::effect_error::EffectError;
-use super::full_disk::Waiting;
+use super::full_disk::DiskWait;
 use super::prompts;
 use super::proofs;
 use super::sprint_effects;
@@ -119,7 +119,7 @@ async fn carried_out(
     mut effect: Arc<Effect>,
     stop: &CancellationToken,
 ) -> Result<EffectOutcome, EffectError> {
-    let (mut waiting, mut for_git) = (Waiting::default(), busy_git::Waiting::default());
+    let (mut waiting, mut for_git) = (DiskWait::default(), busy_git::GitWait::default());
     loop {
         let trouble = match perform(team, &effect, stop).await {
             Err(trouble) => trouble,

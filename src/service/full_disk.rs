@@ -18,7 +18,7 @@ const FILLS: u32 = 4;
 
 /// Somebody who waits for room.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct DiskWait {
     is_told: bool,
     /// How often it was waited.
     times: u32,
@@ -26,7 +26,7 @@ pub(super) struct Waiting {
     fills: u32,
 }
 
-impl Waiting {
+impl DiskWait {
     /// Waits a while where this is what went wrong, and says whether it was. The room of a request is told once.
     pub(super) async fn was_for_room(
         &mut self,

@@ -135,7 +135,7 @@ struct Work {
 }
 
 /// A decision whose append is under way.
-struct Pending {
+struct PendingDecision {
     result: Result<(), StoreError>,
     wakes: Vec<Wake>,
     reply: oneshot::Sender<Result<Answer, HubError>>,
@@ -149,7 +149,7 @@ impl Work {
             tokio::select! {
                 biased;
                 Some(pending) = in_flight.next(), if !in_flight.is_empty() => {
-                    let Pending { result, wakes, reply, answer }: Pending = pending;
+                    let PendingDecision { result, wakes, reply, answer }: PendingDecision = pending;
                     match result {
                         Ok(()) => {
                             self.signals.raise(wakes);
@@ -176,7 +176,7 @@ impl Work {
                             Some(appended) => appended.await.map(|_| ()),
                             None => Ok(()),
                         };
-                        Pending { result, wakes: effects, reply, answer }
+                        PendingDecision { result, wakes: effects, reply, answer }
                     });
                 }
             }

@@ -46,7 +46,13 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
                 find_home(team, &identity.guilds);
             }
             if fresh {
-                catch_up(team).await;
+                let team = Arc::clone(team);
+                tasks::spawn("catch-up", async move {
+                    tokio::select! {
+                        () = catch_up(&team) => {}
+                        () = team.closing.cancelled() => {}
+                    }
+                });
             }
             return Ok(());
         }
@@ -163,9 +169,24 @@ async fn catch_up(team: &Arc<Team>) {
     let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
     let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
     let homes = team.hub.consult(|_, policy| policy.guilds.clone());
+    let mut listed: BTreeSet<ChannelId> = BTreeSet::new();
+    let mut all = !homes.is_empty();
     for guild in homes {
-        for channel in team.link.text_channels(guild, away).await {
-            marks.entry(channel).or_insert(team.born);
+        let (channels, is_all) = team.link.text_channels(guild, away).await;
+        all &= is_all;
+        listed.extend(channels);
+    }
+    for channel in &listed {
+        marks.entry(*channel).or_insert(team.born);
+    }
+    if all {
+        // A room that went into the archive before that, or is gone, has nothing new; and rooms grow in number with time.
+        let ended = team.hub.read(|state| {
+            let ended = state.rooms.iter().filter(|(_, id)| !state.requests.contains_key(*id));
+            ended.map(|(room, _)| *room).collect::<Vec<_>>()
+        });
+        for room in ended.iter().filter(|room| !listed.contains(*room)) {
+            marks.remove(room);
         }
     }
     // A first direct message: only of those who are named, because a bot can ask for nobody else's channel.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -11,8 +12,13 @@ use crate::domain::comparison::CheckRecord;
 use crate::domain::evidence::{Evidence, Isolation};
 use crate::domain::time::Timestamp;
 use crate::git::TreeId;
+use crate::platform::clock;
 use crate::platform::files::{self, FileError};
 
+/// What was seen longer ago than this says nothing about a tree of today.
+const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+/// How tests are named; records of another way say nothing about them.
+const FORM: u32 = 2;
 /// Trees whose records are kept; the oldest go.
 const TREES: usize = 32;
 /// Tests and checks whose flakiness is counted; those that were seen longest ago go.
@@ -33,6 +39,9 @@ pub(super) struct TreeProof {
     pub(super) checks: Vec<CheckRecord>,
     /// All of it, where every check passed.
     pub(super) green: Option<Evidence>,
+    /// Whether it is of another day: tools, certificates and dates have gone on since.
+    #[serde(skip)]
+    pub(super) is_old: bool,
 }
 
 impl TreeProof {
@@ -45,7 +54,8 @@ impl TreeProof {
             // That is said beside the base of one change.
             check.compared = None;
         }
-        TreeProof { checks: evidence.checks.iter().map(CheckRecord::of).collect(), green }
+        let checks = evidence.checks.iter().map(CheckRecord::of).collect();
+        TreeProof { checks, green, is_old: false }
     }
 
     /// As the evidence of a commit with this tree, where it is green.
@@ -91,15 +101,22 @@ impl ProofRecords {
     fn file_of(&self, key: &TreeKey<'_>) -> PathBuf {
         let environments = key.environments.join(" ");
         let TreeKey { tree, checks, isolation, .. } = key;
-        let name = Sha256::digest(format!("{tree} {checks} {isolation:?} {environments}"));
+        let name = Sha256::digest(format!("{FORM} {tree} {checks} {isolation:?} {environments}"));
         let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
         self.trees().join(format!("{name}.json"))
     }
 
     /// What the checks said about a tree. What cannot be read as that is as good as absent.
     pub(super) fn read(&self, key: &TreeKey<'_>) -> Result<Option<TreeProof>, FileError> {
-        let text = files::read_text_if_present(&self.file_of(key))?;
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+        let path = self.file_of(key);
+        let text = files::read_text_if_present(&path)?;
+        let Some(proof) = text.and_then(|text| serde_json::from_str::<TreeProof>(&text).ok())
+        else {
+            return Ok(None);
+        };
+        let modified = files::metadata(&path)?.modified().ok();
+        let age = modified.and_then(|at| SystemTime::from(clock::now()).duration_since(at).ok());
+        Ok(Some(TreeProof { is_old: age.is_some_and(|age| age > OLD), ..proof }))
     }
 
     /// Keeps what the checks said about a tree.
@@ -169,7 +186,7 @@ mod tests {
             environments: &[],
         };
         let begun = Timestamp::from_millis(0);
-        let nothing = TreeProof { checks: Vec::new(), green: None };
+        let nothing = TreeProof { checks: Vec::new(), green: None, is_old: false };
         std::thread::scope(|threads| {
             for thread in 0..4 {
                 let (records, key, nothing) = (&records, &key, &nothing);

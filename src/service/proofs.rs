@@ -306,6 +306,7 @@ async fn look(
     let plan = checks::in_force(team).await?;
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
     if let Some(proof) = read(team, commit, &plan, isolation).await?
+        && !proof.is_old
         && (!sees_more(&plan) || proof.checks.iter().all(|it| it.verdict == CheckVerdict::Passed))
     {
         return Ok(proof.checks);

@@ -87,13 +87,15 @@ fn make_room(
         Timestamp::from_millis(now.millis().saturating_sub(millis))
     };
     // Held as those are who move refs: what ends meanwhile is looked at the next time.
-    let _one = team.git.blocking_lock();
+    let one = team.git.blocking_lock();
     let mut open: BTreeSet<RequestId> =
         team.hub.read(|state| state.requests.keys().cloned().collect());
     let branches = team.project.forget_branches(ago(rules.branches_days.get()), &open)?;
     let unmerged = team.project.requests_with_commits()?;
     open.extend(unmerged.iter().cloned());
     let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open)?;
+    // What is packed has ended, and moves no ref.
+    drop(one);
     let operations = team.workspace.state_dir().join("operations");
     remove_older(&operations, ago(1), |name| CUT_OFF.iter().any(|it| name.starts_with(it)))?;
     let logs = team.root().join("logs/operations");

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::HubAccess;
 use super::contract::CONTRACT;
-use super::hub::Hub;
+use super::hub::{Hub, HubError};
 use super::proof_records::ProofRecords;
 use super::run_inboxes::RunInboxes;
 use super::signals::Signals;
@@ -212,8 +212,11 @@ async fn serve(
     let stop_signals = StopSignals::listen()?;
     start_workers(&team, facts)?;
     let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
-    // A hub that closed already has said why.
-    let _ = team.hub.submit(started).await;
+    // A hub that closed already has said why; where the journal has no room, it is said until there is.
+    if let Err(HubError::NoSpace) = team.hub.submit(started.clone()).await {
+        let team = Arc::clone(&team);
+        tasks::spawn("started", async move { team.insist(started).await.map(drop) });
+    }
     tracing::info!(workspace = %options.root.display(), "the team is up");
     let stop = wait(failed, &mut failures, stop_signals, options.parent_pipe).await;
     team.closing.cancel();

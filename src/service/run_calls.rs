@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::net::UnixStream;
 
-use super::agent_command::{Refused, command};
+use super::agent_command::{CommandRefusal, command};
 use super::control::{self, Call, CallSubject, ControlError, Reply};
 use super::refusals::Refusals;
 use super::run_tools::{self, AtWork, ToolOutcome};
@@ -121,7 +121,7 @@ impl RunCalls {
         };
         let reply = match told {
             Ok(reply) => reply,
-            Err(Refused { refusal, why }) => {
+            Err(CommandRefusal { refusal, why }) => {
                 if let Some((refusal, what)) = refusal {
                     self.refusals.note(team, &run.run_id, refusal, &what).await;
                 }

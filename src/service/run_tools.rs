@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use super::agent_command::{self, Refused};
+use super::agent_command::{self, CommandRefusal};
 use super::assignment;
 use super::contract::CONTRACT;
 use super::control::{CallSubject, Reply};
@@ -122,7 +122,11 @@ pub(super) struct AtWork<'a> {
 
 impl AtWork<'_> {
     /// Serves one call. What is said no to is said in words that the model can act on.
-    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Result<ToolOutcome, Refused> {
+    pub(super) async fn serve(
+        &self,
+        tool: Tool,
+        arguments: Value,
+    ) -> Result<ToolOutcome, CommandRefusal> {
         let (role, run) = (self.run.role, &self.run.run_id);
         tracing::info!(%role, %run, tool = tool.as_str(), "an agent uses a tool");
         let reply = match tool {
@@ -140,13 +144,13 @@ impl AtWork<'_> {
     }
 
     /// Judges a result, which the worker keeps.
-    fn submit(&self, result: Value) -> Result<ToolOutcome, Refused> {
+    fn submit(&self, result: Value) -> Result<ToolOutcome, CommandRefusal> {
         self.is_its_own(&result)?;
         Ok(self.judge(result))
     }
 
     /// A result is of this run, whatever it says. One that says something else was meant for somebody else.
-    fn is_its_own(&self, result: &Value) -> Result<(), Refused> {
+    fn is_its_own(&self, result: &Value) -> Result<(), CommandRefusal> {
         let run = self.run;
         for (key, own) in [("request_id", run.request_id.as_str()), ("run_id", run.run_id.as_str())]
         {
@@ -161,7 +165,7 @@ impl AtWork<'_> {
             let why =
                 format!("not accepted: this is the run of {}; leave `{key}` out", run.request_id);
             let what = format!("a result for {named}");
-            return Err(Refused::of_a_kind(others.then_some(Refusal::OtherRun), &what, why));
+            return Err(CommandRefusal::of_a_kind(others.then_some(Refusal::OtherRun), &what, why));
         }
         Ok(())
     }

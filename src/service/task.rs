@@ -109,6 +109,7 @@ pub(super) fn spec(
     task.kind = step.as_ref().map(|step| step.kind);
     task.template = step.as_ref().map(|step| step.prompt.clone()).unwrap_or_default();
     task.work.handover = handover;
+    task.put_back = session.as_ref().is_some_and(|session| session.put_back);
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
@@ -297,6 +298,7 @@ fn task(
             .map(|followup| PersonMessage::new(&followup.author_name, &followup.body))
             .collect(),
         again,
+        put_back: false,
         approach: run.approach,
         failed: request.work.spent.last_failure,
         upstream: upstream(&events, run.role),

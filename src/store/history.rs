@@ -71,7 +71,7 @@ pub(super) fn pack(
     let looked_at = state.verifications.keys();
     let kept = state.requests.keys().chain(&rules.unmerged).chain(of_sprints).chain(looked_at);
     let kept = kept.collect();
-    let packing = Packing { disk, root, kept, rules, now };
+    let packing = HistoryPacker { disk, root, kept, rules, now };
     let requests = packing.requests()?;
     let mut old: Vec<String> = requests.values().flatten().cloned().collect();
     old.extend(packing.about_requests("gates", |it: &Gate| &it.request_id, &requests)?);
@@ -118,7 +118,7 @@ fn archive_folders(disk: &dyn Disk, root: &Path, role: Role) -> Result<Vec<Strin
     Ok(std::iter::once(folder).chain(days).collect())
 }
 
-struct Packing<'a> {
+struct HistoryPacker<'a> {
     disk: &'a dyn Disk,
     root: &'a Path,
     /// Requests of which nothing is packed.
@@ -127,7 +127,7 @@ struct Packing<'a> {
     now: Timestamp,
 }
 
-impl Packing<'_> {
+impl HistoryPacker<'_> {
     /// The files of a folder of the runtime that nobody wrote to lately, by what their names begin with.
     fn old_files(&self, folder: &str) -> Result<BTreeMap<String, Vec<String>>, StoreError> {
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

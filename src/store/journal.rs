@@ -19,7 +19,7 @@ use crate::platform::plug::{self, Point};
 const GROWTH: u64 = 512 * 1024;
 
 /// An append on its way: its changes and the same as JSON.
-pub(super) struct Pending {
+pub(super) struct PreparedAppend {
     pub(super) changes: Vec<Change>,
     pub(super) drafts: Vec<ChangeDraft>,
 }
@@ -105,7 +105,10 @@ impl Journal {
     }
 
     /// Makes a group of appends durable: the sequence of the first, and the entries.
-    pub(super) fn commit(&mut self, batch: Vec<Pending>) -> Result<(u64, Vec<Entry>), Failure> {
+    pub(super) fn commit(
+        &mut self,
+        batch: Vec<PreparedAppend>,
+    ) -> Result<(u64, Vec<Entry>), Failure> {
         let outcome = self.commit_group(batch);
         if outcome.is_err() {
             // They may have been compared with what was not written.
@@ -114,11 +117,11 @@ impl Journal {
         outcome
     }
 
-    fn commit_group(&mut self, batch: Vec<Pending>) -> Result<(u64, Vec<Entry>), Failure> {
+    fn commit_group(&mut self, batch: Vec<PreparedAppend>) -> Result<(u64, Vec<Entry>), Failure> {
         let mut frame = vec![0; HEADER];
         let mut grown: BTreeMap<String, u64> = BTreeMap::new();
         let mut entries = Vec::with_capacity(batch.len());
-        for (seq, Pending { changes, drafts }) in (self.next_seq..).zip(batch) {
+        for (seq, PreparedAppend { changes, drafts }) in (self.next_seq..).zip(batch) {
             let base = self.measure(seq, &changes, &mut grown)?;
             push_line(&mut frame, seq, &base, drafts, &mut self.written)
                 .map_err(|error| Failure::Unwritable(error.to_string()))?;

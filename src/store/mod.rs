@@ -46,7 +46,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::platform::disk::Disk;
 use images::ChangeDraft;
-use journal::Pending;
+use journal::PreparedAppend;
 use work::Order;
 
 /// What opening gives.
@@ -216,7 +216,7 @@ impl Drop for Store {
     }
 }
 
-fn prepare(changes: Vec<Change>) -> Result<Pending, StoreError> {
+fn prepare(changes: Vec<Change>) -> Result<PreparedAppend, StoreError> {
     for change in &changes {
         if let Change::Append { file, .. } = change
             && !layout::is_document(file)
@@ -225,7 +225,7 @@ fn prepare(changes: Vec<Change>) -> Result<Pending, StoreError> {
         }
     }
     let drafts = changes.iter().map(ChangeDraft::of).collect::<Result<_, _>>()?;
-    Ok(Pending { changes, drafts })
+    Ok(PreparedAppend { changes, drafts })
 }
 
 /// The answer to an append: its sequence once it is durable.

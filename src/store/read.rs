@@ -43,7 +43,9 @@ fn steadily<T>(
     for _ in 1..ATTEMPTS {
         let outcome = read();
         let after = seq()?;
-        if before == after {
+        // What is being written while it is read may look broken.
+        let is_torn = matches!(outcome, Err(StoreError::Corrupt { .. }));
+        if before == after && !is_torn {
             return outcome;
         }
         before = after;
@@ -98,6 +100,10 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
 /// # Errors
 /// Whatever the disk reports; a file that does not parse is left out.
 pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request>, StoreError> {
+    steadily(&RealDisk, root, || ended_since(root, since))
+}
+
+fn ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request>, StoreError> {
     let mut found = std::collections::BTreeMap::new();
     // First the journal: what leaves it meanwhile for a file is found there.
     for (_, entry) in tail(root)?.entries {

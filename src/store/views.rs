@@ -171,7 +171,15 @@ impl Views {
                     // Half of an earlier attempt.
                     self.disk.truncate(&full, *good)?;
                 }
-                self.disk.append(&full, pending)?;
+                if let Err(error) = self.disk.append(&full, pending) {
+                    if !error.is_missing() {
+                        return Err(error);
+                    }
+                    // Somebody removed the folder.
+                    self.folders.clear();
+                    make_folder(&*self.disk, &mut self.folders, &full)?;
+                    self.disk.append(&full, pending)?;
+                }
                 *good += pending.len() as u64;
                 pending.clear();
             }

@@ -13,7 +13,7 @@ use super::entry::Entry;
 use super::error::StoreError;
 use super::images::ChangeDraft;
 use super::index::checkpoint;
-use super::journal::{Failure, Journal, Pending};
+use super::journal::{Failure, Journal, PreparedAppend};
 use super::views::Views;
 use crate::domain::record::RUNTIME;
 use crate::domain::state::State;
@@ -24,21 +24,21 @@ use crate::platform::tasks;
 type Answer<T> = oneshot::Sender<T>;
 
 /// Who waits for a checkpoint: the state that it has, or nothing where one was being made already.
-type Checkpointed = Answer<Result<Option<Box<State>>, StoreError>>;
+type CheckpointAnswer = Answer<Result<Option<Box<State>>, StoreError>>;
 
 /// What the owner asks of the writer, in the order of its calls.
 pub(super) enum Order {
-    Append(Pending, Answer<Result<u64, StoreError>>),
+    Append(PreparedAppend, Answer<Result<u64, StoreError>>),
     Settle(Answer<()>),
     Reload(Answer<Box<State>>),
-    Checkpoint(Checkpointed),
+    Checkpoint(CheckpointAnswer),
     Close(Answer<Result<(), StoreError>>),
 }
 
 /// What the writer hands on, in the order of the journal.
 enum ViewTask {
     Durable(u64, Vec<Entry>),
-    Checkpoint(u64, Option<Checkpointed>),
+    Checkpoint(u64, Option<CheckpointAnswer>),
     Settle(Answer<()>),
     Reload(Answer<Box<State>>),
     Close(u64, Answer<Result<(), StoreError>>),
@@ -225,7 +225,7 @@ impl Writer {
     }
 
     /// Begins a checkpoint, unless one is under way.
-    fn checkpoint(&mut self, answer: Option<Checkpointed>) {
+    fn checkpoint(&mut self, answer: Option<CheckpointAnswer>) {
         if self.checkpoint_done.swap(false, Ordering::SeqCst) {
             self.journal.rotate(self.checkpoint_good.load(Ordering::SeqCst));
             self.note(ViewTask::Checkpoint(self.journal.next_seq() - 1, answer));
@@ -271,13 +271,13 @@ impl Writer {
 
 #[derive(Default)]
 struct Group {
-    pending: Vec<Pending>,
+    pending: Vec<PreparedAppend>,
     answers: Vec<Answer<Result<u64, StoreError>>>,
     bytes: usize,
 }
 
 impl Group {
-    fn push(&mut self, pending: Pending, answer: Answer<Result<u64, StoreError>>) {
+    fn push(&mut self, pending: PreparedAppend, answer: Answer<Result<u64, StoreError>>) {
         self.bytes += pending.drafts.iter().map(ChangeDraft::weight).sum::<usize>();
         self.pending.push(pending);
         self.answers.push(answer);

@@ -1,7 +1,7 @@
 //! Carries out one generation of a run: from its assignment until the hub has settled what came of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -21,7 +21,7 @@ use crate::domain::assignment::{
 };
 use crate::domain::ids::{CallId, IdError, RunId};
 use crate::platform::redact::redact;
-use crate::platform::{clock, ids, tasks};
+use crate::platform::{clock, full_disk, ids, tasks};
 
 /// Why an assignment cannot be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -166,7 +166,13 @@ impl ActiveRun<'_> {
 
     async fn apply(&mut self, control: Control) -> Result<(), CarryOutError> {
         let (spool, number) = (self.spool.clone(), control.number);
-        tasks::blocking(move || spool.keep_applied(number)).await??;
+        match tasks::blocking(move || spool.keep_applied(number)).await? {
+            // After a restart its agent may be told twice, which is better than not at all.
+            Err(error) if full_disk::full_path(&error, PathBuf::new).is_some() => {
+                tracing::warn!(run = %self.run_id, %error, "what the agent is told is not noted");
+            }
+            kept => kept?,
+        }
         let Control { number: _, message_id: id, author, text, replaces } = control;
         self.mailbox.put(Words {
             id,

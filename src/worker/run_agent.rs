@@ -25,10 +25,6 @@ use crate::model_proxy::{self, ModelProxy, ProxyOptions, socket_in};
 use crate::platform::plug::{self, Point};
 use crate::platform::{clock, full_disk, tasks};
 
-/// What an agent is told that was ended with the team, and that remembers what it did.
-const CUT_OFF: &str = "You were cut off in the middle of this step, and it begins anew. What you had changed in the worktree \
-was put back: look at what is there before you go on.";
-
 /// What came of it.
 pub(super) enum AgentEnd {
     /// This.
@@ -94,7 +90,7 @@ impl RunAgent {
         let run = &mut self.job.run;
         if let Some(session) = earlier.iter().find_map(|it| agents::conversation(it, &run.agent)) {
             run.resume = Some(session);
-            run.task.again.push(CUT_OFF.to_owned());
+            run.task.put_back = true;
         }
         Ok(())
     }

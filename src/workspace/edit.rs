@@ -38,6 +38,18 @@ pub enum EditError {
     Empty(&'static str),
 }
 
+/// Waits until nobody else edits the configuration, and keeps others from it until it is dropped.
+///
+/// # Errors
+/// Where the lock cannot be opened.
+pub fn alone(root: &Path) -> Result<std::fs::File, EditError> {
+    let folder = root.join(".teams_runtime");
+    files::create_dir_all(&folder)?;
+    let lock = files::open_append(&folder.join("config.lock"))?;
+    files::at("lock", &folder, lock.lock())?;
+    Ok(lock)
+}
+
 /// Sets model and reasoning of a role (`spec/teams.md` C17, C18).
 pub fn set_role_defaults(
     root: &Path,
@@ -51,6 +63,7 @@ pub fn set_role_defaults(
     if model.is_some_and(|model| model.trim().is_empty()) {
         return Err(EditError::Empty("the model"));
     }
+    let _alone = alone(root)?;
     let path = root.join(RUNTIME_FILE);
     read(&path, RuntimeConfig::check)?;
     let mut text = files::read_text(&path)?;
@@ -152,6 +165,16 @@ pub fn unset(text: &str, key: &str) -> Option<String> {
     let edited = splice(text, start..end, "");
     let mut meant: Value = serde_yaml::from_str(text).ok()?;
     meant.as_mapping_mut()?.remove(key)?;
+    let got: Value = serde_yaml::from_str(&edited).ok()?;
+    (got == meant).then_some(edited)
+}
+
+/// The text with the value at `key` cleared, where its key stays. `None` where that cannot be done.
+#[must_use]
+pub fn clear(text: &str, key: &[&str]) -> Option<String> {
+    let edited = edit(text, key, "null")?;
+    let mut meant: Value = serde_yaml::from_str(text).ok()?;
+    put(&mut meant, key, Value::Null)?;
     let got: Value = serde_yaml::from_str(&edited).ok()?;
     (got == meant).then_some(edited)
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{
-    ActionMode, Capacity, Channels, DiscordConfig, Named, Positive, Problem, RuntimeConfig,
+    ActionMode, Capacity, Channels, DiscordConfig, Positive, Problem, RightHolders, RuntimeConfig,
 };
 use crate::domain::ids::GuildId;
 use crate::domain::lifecycle::Lifecycle;
@@ -54,9 +54,13 @@ pub struct Workspace {
 /// [`ConfigError::NotAWorkspace`].
 pub fn must_exist(root: &Path) -> Result<(), ConfigError> {
     for file in [RUNTIME_FILE, DISCORD_FILE] {
-        if !files::exists(&root.join(file)) {
-            return Err(ConfigError::NotAWorkspace { root: root.to_owned(), file });
-        }
+        match files::metadata(&root.join(file)) {
+            Err(error) if error.is_missing() => {
+                return Err(ConfigError::NotAWorkspace { root: root.to_owned(), file });
+            }
+            // One that may not be entered is no absent one.
+            found => found?,
+        };
     }
     Ok(())
 }
@@ -143,6 +147,18 @@ pub(super) fn parse<T: DeserializeOwned>(
     Ok(value)
 }
 
+/// The files of a project by which a program runs that a check begins with.
+fn run_by(program: &str) -> &'static [&'static str] {
+    match program.rsplit('/').next().unwrap_or_default() {
+        "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
+        "just" => &["justfile", "Justfile", ".justfile"],
+        "task" => &["Taskfile.yml", "Taskfile.yaml"],
+        "tox" => &["tox.ini"],
+        "nox" => &["noxfile.py"],
+        _ => &[],
+    }
+}
+
 impl Workspace {
     /// The repository that the team works on.
     #[must_use]
@@ -196,6 +212,9 @@ impl Workspace {
             path.is_relative() && files::metadata(&project.join(path)).is_ok_and(|it| it.is_file())
         });
         table.guarded.extend(files.map(str::to_owned));
+        let programs = runtime.checks.iter().filter_map(|check| check.command.as_slice().first());
+        let run_by = programs.flat_map(|program| run_by(program)).map(|file| (*file).to_owned());
+        table.guarded.extend(run_by);
         table
     }
 
@@ -235,7 +254,7 @@ impl Workspace {
     #[must_use]
     pub fn rights(&self, guilds: &BTreeSet<GuildId>) -> BTreeMap<Right, Holders> {
         let people = &self.runtime.people;
-        let holders = |named: &Named| Holders {
+        let holders = |named: &RightHolders| Holders {
             users: named.users.clone(),
             roles: guilds
                 .iter()

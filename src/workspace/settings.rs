@@ -182,6 +182,7 @@ pub fn take_back(root: &Path, file: ConfigFile, changed: &FileChange) -> Result<
         }
         let back = match before {
             Some(value) => set(&edited, key, value),
+            None if key.contains('.') => edit::clear(&edited, &key.split('.').collect::<Vec<_>>()),
             None => edit::unset(&edited, key),
         };
         match back {

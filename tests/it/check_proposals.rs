@@ -81,7 +81,7 @@ fn only_what_manifests_show_is_proposed() {
     );
     shows(
         &[("build.gradle.kts", ""), ("src/test/kotlin/A.kt", "")],
-        &["gradle --no-daemon --offline test"],
+        &["gradle --no-daemon --offline --no-build-cache cleanTest test"],
     );
     shows(&[("CMakeLists.txt", "# enable_testing()\nproject(x)\n")], &[]);
     shows(

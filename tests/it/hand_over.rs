@@ -8,7 +8,7 @@ use teams::agents::acp::AcpSettings;
 use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{Agent, AgentOutcome, Handover, RunSpec, Sandbox, Why, sent};
-use teams::domain::conversation::{ContextLevel, HandedOver, Measured};
+use teams::domain::conversation::{ContextLevel, FillUnit, HandedOver};
 use teams::domain::run::RunOutcome;
 
 use crate::claude::claude;
@@ -65,11 +65,11 @@ async fn hands_over(place: &Place, agent: &Agent, refuses: bool) -> Vec<Request>
     let fill = first.fill.expect("how full it is");
     match agent {
         Agent::Claude(_) => {
-            assert_eq!((fill.used, fill.size, fill.measured), (160_500, 200_000, Measured::Tokens));
+            assert_eq!((fill.used, fill.size, fill.measured), (160_500, 200_000, FillUnit::Tokens));
             assert_eq!(ContextLevel::after(Some(fill), false), ContextLevel::HandOver);
         }
         Agent::Codex(_) | Agent::Acp(_) | Agent::Rehearsal(_) => {
-            assert_eq!((fill.size, fill.measured), (272_000, Measured::Bytes))
+            assert_eq!((fill.size, fill.measured), (272_000, FillUnit::Bytes))
         }
     }
     let before = place.server.requests().len();
@@ -178,7 +178,7 @@ async fn an_agent_of_the_protocol_is_given_the_tools_and_the_folder_again_and_sa
         let outcome = place.run(&spec).await;
         done(&outcome);
         let fill = outcome.fill.unwrap();
-        assert_eq!((fill.used, fill.size, fill.measured), (80_000, 100_000, Measured::Tokens));
+        assert_eq!((fill.used, fill.size, fill.measured), (80_000, 100_000, FillUnit::Tokens));
         let told = std::fs::read_to_string(spec.run_dir.join("turn-0/stdin")).unwrap();
         let opened = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let opened = opened.into_iter().find(|line| line["method"] == method).expect(method);

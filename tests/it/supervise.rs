@@ -6,8 +6,8 @@ use std::time::Duration;
 use teams::platform::folder_lock;
 use teams::platform::spawn::set_own_binary;
 use teams::platform::supervise::{
-    EndedBy, OnCap, OnEof, RunFolderState, STDOUT_SPOOL, Spec, SuperviseError, Supervised, adopt,
-    run, stderr_tail,
+    EndedBy, OnCap, OnEof, RunFolderState, STDOUT_SPOOL, Spec, SuperviseError, SupervisedProgram,
+    adopt, run, stderr_tail,
 };
 
 /// A generous bound: reached only by a failure.
@@ -50,7 +50,7 @@ fn stdout(run_dir: &Path) -> String {
     std::fs::read_to_string(run_dir.join(STDOUT_SPOOL)).unwrap()
 }
 
-async fn line(supervised: &mut Supervised, wanted: &str) {
+async fn line(supervised: &mut SupervisedProgram, wanted: &str) {
     let mut seen = String::new();
     while !seen.contains(wanted) {
         let piece = in_time(supervised.read()).await.unwrap();
@@ -75,7 +75,7 @@ async fn output_code_and_both_streams_are_kept() {
     let input = folder.path().join("input");
     std::fs::write(&input, "hello\n").unwrap();
     spec.stdin = Some(input);
-    let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
+    let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
     let mut seen = Vec::new();
     while let Some(piece) = in_time(supervised.read()).await.unwrap() {
         seen.extend(piece);
@@ -94,7 +94,7 @@ async fn a_cancelled_program_leaves_no_process() {
         let folder = tempfile::tempdir().unwrap();
         let (mut spec, run_dir) = shell(folder.path(), STUBBORN);
         spec.grace_ms = 50;
-        let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
+        let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
         line(&mut supervised, "ready").await;
         assert!(marked(folder.path()).len() > 2);
         if kill {
@@ -118,7 +118,7 @@ async fn what_outlives_the_program_is_swept() {
     let fifo = folder.path().join("go");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     spec.args[1] = script.replace("read x", "read x <go");
-    let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
+    let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
     line(&mut supervised, "up").await;
     std::fs::write(&fifo, "go\n").unwrap();
     let exit = in_time(supervised.wait()).await.unwrap();
@@ -154,7 +154,7 @@ async fn a_busy_program_is_not_idle() {
     let script = "echo up; while [ ! -e enough ]; do :; done; echo counted";
     let (mut busy, run_dir) = shell(folder.path(), script);
     busy.idle_ms = Some(200);
-    let mut busy = Supervised::start(&busy, &run_dir).unwrap();
+    let mut busy = SupervisedProgram::start(&busy, &run_dir).unwrap();
     line(&mut busy, "up").await;
     // Another one that only waits, with the same limit: when it has been ended twice, the limit was over
     // for the busy one as well.
@@ -209,8 +209,8 @@ async fn a_run_folder_has_one_supervisor_and_one_life() {
     let folder = tempfile::tempdir().unwrap();
     let (spec, run_dir) = shell(folder.path(), "echo up; sleep 1000");
     assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Never));
-    let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
-    assert!(matches!(Supervised::start(&spec, &run_dir), Err(SuperviseError::Locked(_))));
+    let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
+    assert!(matches!(SupervisedProgram::start(&spec, &run_dir), Err(SuperviseError::Locked(_))));
     line(&mut supervised, "up").await;
     let RunFolderState::Running(adoption) = adopt(&run_dir).unwrap() else {
         panic!("it runs");
@@ -220,7 +220,7 @@ async fn a_run_folder_has_one_supervisor_and_one_life() {
     assert_eq!(exit.signal, Some(9));
     in_time(supervised.wait()).await.unwrap();
     assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Finished(same) if same == exit));
-    assert!(matches!(Supervised::start(&spec, &run_dir), Err(SuperviseError::Over(_))));
+    assert!(matches!(SupervisedProgram::start(&spec, &run_dir), Err(SuperviseError::Over(_))));
 }
 
 /// Not a test of its own: the parent that the next test kills. It is this binary once more.
@@ -240,7 +240,7 @@ async fn parent_to_be_killed() {
     }
     spec.locks = vec![folder.join("used")];
     std::fs::create_dir(&spec.locks[0]).unwrap();
-    let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
+    let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
     line(&mut supervised, "up").await;
     std::fs::write(folder.join("ready"), "").unwrap();
     supervised.wait().await.unwrap();
@@ -305,7 +305,7 @@ async fn what_is_said_later_reaches_a_live_input_until_it_ends() {
     std::fs::write(&stdin, "one\n").unwrap();
     spec.stdin = Some(stdin.clone());
     spec.live_stdin = true;
-    let mut program = Supervised::start(&spec, &run_dir).unwrap();
+    let mut program = SupervisedProgram::start(&spec, &run_dir).unwrap();
     line(&mut program, "got one").await;
     program.say(&stdin, b"two\n").await.unwrap();
     line(&mut program, "got two").await;
@@ -325,7 +325,7 @@ async fn a_program_that_stays_after_its_input_is_ended_as_if_by_itself() {
     spec.stdin = Some(stdin);
     spec.live_stdin = true;
     spec.grace_ms = 50;
-    let mut program = Supervised::start(&spec, &run_dir).unwrap();
+    let mut program = SupervisedProgram::start(&spec, &run_dir).unwrap();
     line(&mut program, "up").await;
     program.end_input().await;
     let exit = in_time(program.wait()).await.unwrap();

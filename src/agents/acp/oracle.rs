@@ -179,7 +179,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> T {
 }
 
 /// Compares our reading of what an agent said with that of the types.
-struct Compared {
+struct AnswerComparison {
     /// What each of our requests asked.
     asked: BTreeMap<u64, String>,
     session: String,
@@ -190,7 +190,7 @@ struct Compared {
     kinds: BTreeSet<&'static str>,
 }
 
-impl Compared {
+impl AnswerComparison {
     fn line(&mut self, line: &Value, events: &[Event], replies: &[Value]) {
         for reply in replies {
             if let (Some(id), Some(method)) = (reply["id"].as_u64(), reply["method"].as_str()) {
@@ -392,7 +392,7 @@ fn acp_version() -> agent_client_protocol_schema::ProtocolVersion {
 
 fn compare(it: &Recording) -> BTreeSet<&'static str> {
     let mut replay = Replay::of(it);
-    let mut compared = Compared {
+    let mut compared = AnswerComparison {
         asked: BTreeMap::from([(0, "initialize".to_owned())]),
         session: opening(it).resume.unwrap_or_default(),
         working: false,

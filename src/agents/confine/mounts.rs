@@ -8,7 +8,7 @@ use crate::agents::run::{ProjectView, RunSpec};
 use crate::agents::sandbox::WriteAccess;
 use crate::platform::beneath::Folder;
 use crate::platform::files;
-use crate::platform::landlock::{Below, Rules};
+use crate::platform::landlock::{Below, DEVICES, Rules};
 
 /// Where the repository is seen whose own place is that of the worktree's link.
 pub(crate) const REPOSITORY: &str = "/run/teams/repository";
@@ -227,9 +227,7 @@ impl SandboxMounts {
             .map(|(path, _)| path)
             .collect();
         let mut rules = Rules::default();
-        let devices =
-            ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-        rules.write.extend(devices.map(PathBuf::from));
+        rules.write.extend(DEVICES.map(PathBuf::from));
         let system = SYSTEM.iter().map(PathBuf::from).chain([PathBuf::from("/proc")]);
         for path in system.filter(|path| !places::is_link(path)) {
             pieces(&path, &hidden, &mut rules.read);

@@ -1,6 +1,7 @@
 //! The folder of a run: its turns, what they were begun with, and whatever still runs in them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::keep::{read_json, write_json};
 use super::watch::Watch;
@@ -40,12 +41,19 @@ pub(super) fn input_bytes(spec: &RunSpec, number: u32) -> u64 {
     files::metadata(&path).map_or(0, |meta| meta.len())
 }
 
+/// How long an agent of an earlier start may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
 pub(super) async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> {
     tokio::select! {
         exit = adoption.wait() => return Ok(exit?),
         () = watch.cancel.cancelled() => {}
     }
     adoption.interrupt()?;
+    tokio::select! {
+        _ = adoption.wait() => {}
+        () = tokio::time::sleep(GRACE) => adoption.kill()?,
+    }
     Ok(Exit { ended_by: supervise::EndedBy::Cancelled, ..adoption.wait().await? })
 }
 

@@ -31,7 +31,7 @@ use crate::domain::ids::RunId;
 use crate::platform::confinement::Confinement;
 use crate::platform::files;
 use crate::platform::redact::redact;
-use crate::platform::supervise::{EndedBy, Exit, Supervised};
+use crate::platform::supervise::{EndedBy, Exit, SupervisedProgram};
 use crate::platform::tasks;
 
 /// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
@@ -211,7 +211,7 @@ impl Driver {
             launch.wall_ms =
                 Some(launch.wall_ms.map_or(HAND_OVER_MS, |wall| wall.min(HAND_OVER_MS)));
         }
-        let program = Supervised::start(&launch, &folder)?;
+        let program = SupervisedProgram::start(&launch, &folder)?;
         let codec = codec(spec, start.input, start.resume, start.purpose);
         let followed = RunningTurn {
             spec,
@@ -239,7 +239,7 @@ struct RunningTurn<'a> {
     watch: &'a Watch,
     folder: &'a Path,
     stdin: &'a Path,
-    program: Supervised,
+    program: SupervisedProgram,
     turn: Turn,
     /// What it is interrupted for.
     words: Vec<Words>,

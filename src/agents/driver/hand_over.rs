@@ -14,7 +14,7 @@ use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::SCHEMA;
 use crate::agents::sent::HAND_OVER;
 use crate::agents::turn::Turn;
-use crate::domain::conversation::{ContextLevel, Fill, HandedOver, Measured, window_of};
+use crate::domain::conversation::{ContextLevel, Fill, FillUnit, HandedOver, window_of};
 use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise;
@@ -31,7 +31,7 @@ const FILL: &str = "context.json";
 
 /// What came of a hand-over.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Done {
+pub(super) struct HandOverResult {
     from: String,
     summary: String,
     usage: Usage,
@@ -39,7 +39,7 @@ pub(super) struct Done {
 
 /// What is known of a run's hand-over, and what it spent.
 pub(super) fn done(spec: &RunSpec) -> Option<(HandedOver, Usage)> {
-    let done: Done = read_json(&spec.run_dir, FILE).ok().flatten()?;
+    let done: HandOverResult = read_json(&spec.run_dir, FILE).ok().flatten()?;
     let by_itself = !done.summary.is_empty();
     Some((HandedOver { from: done.from, by_itself }, done.usage))
 }
@@ -61,7 +61,7 @@ impl Driver {
         let (Some(left), Some(earlier)) = (&spec.task.work.handover, &spec.resume) else {
             return Ok(None);
         };
-        let mut done = Done { from: earlier.clone(), ..Done::default() };
+        let mut done = HandOverResult { from: earlier.clone(), ..HandOverResult::default() };
         let asks = match &spec.agent {
             Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => left.can_answer,
             Agent::Rehearsal(_) => false,
@@ -170,14 +170,14 @@ impl Weight {
         let size = spec.limits.context_window.or(self.context.1);
         let size = size.unwrap_or_else(|| window_of(model));
         let (used, measured) = match self.context.0 {
-            Some(used) => (used, Measured::Tokens),
+            Some(used) => (used, FillUnit::Tokens),
             None => {
                 let seen: ContextUse = read_kept(spec, FILL).unwrap_or_default();
                 let before = if session == Some(seen.session.as_str()) { seen.used } else { 0 };
                 // The last request was no larger than all of them together.
                 let all = spent.input_tokens + spent.output_tokens;
                 let guess = before + self.bytes / TOKEN;
-                (if all > 0 { guess.min(all) } else { guess }, Measured::Bytes)
+                (if all > 0 { guess.min(all) } else { guess }, FillUnit::Bytes)
             }
         };
         let fill = Fill { used, size, measured };

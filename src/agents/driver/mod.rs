@@ -21,7 +21,7 @@ use crate::agents::run_folder::{
 };
 use crate::agents::sandbox::WriteAccess;
 use crate::agents::sent::PromptRecord;
-use crate::agents::turn::Failure;
+use crate::agents::turn::{Answer, Failure};
 use crate::agents::{Section, answer};
 use crate::domain::result::RoleResult;
 use crate::domain::run::{BadAnswer, RunOutcome};
@@ -236,7 +236,15 @@ impl Driver {
             return Err(RejectedAnswer::Failed(stuck));
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
-        let answer = turn.conclude(&exit, &stderr).map_err(RejectedAnswer::Failed)?;
+        let submitted = submitted(&spec.run_dir);
+        let answer = match turn.conclude(&exit, &stderr) {
+            Ok(answer) => answer,
+            // The result was taken before; only the agent's last words did not come.
+            Err(failure) if failure.kind.is_of_the_service() && submitted.is_some() => {
+                Answer::default()
+            }
+            Err(failure) => return Err(RejectedAnswer::Failed(failure)),
+        };
         let answered = TurnAnswer {
             text: answer.text.as_deref(),
             // These two are held to the schema by their own CLI.
@@ -244,7 +252,7 @@ impl Driver {
                 Agent::Codex(_) | Agent::Claude(_) => true,
                 Agent::Acp(_) | Agent::Rehearsal(_) => false,
             },
-            submitted: submitted(&spec.run_dir),
+            submitted,
             request: &spec.task.request_id,
             criteria: &spec.task.criteria,
         };

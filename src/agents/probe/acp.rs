@@ -12,7 +12,7 @@ use crate::agents::acp::{AcpSettings, VERSION, hello};
 use crate::agents::codec::{number, text};
 use crate::agents::error::RunError;
 use crate::platform::redact::redact;
-use crate::platform::supervise::{self, Spec, Supervised};
+use crate::platform::supervise::{self, Spec, SupervisedProgram};
 use crate::platform::{files, ids};
 
 /// How long it may take to answer; the slowest one that was tried takes ten seconds.
@@ -88,7 +88,7 @@ pub async fn acp(settings: &AcpSettings) -> Result<AcpProbe, RunError> {
 }
 
 async fn greet(spec: &Spec, folder: &std::path::Path) -> Result<Answer, RunError> {
-    let mut program = Supervised::start(spec, folder)?;
+    let mut program = SupervisedProgram::start(spec, folder)?;
     let answered = tokio::time::timeout(LIMIT, async {
         let mut said = Vec::new();
         while let Some(piece) = program.read().await? {

@@ -131,6 +131,9 @@ pub struct Task {
     /// the attempt before.
     #[serde(default)]
     pub again: Vec<String>,
+    /// Whether what its agent remembers to have changed was put back.
+    #[serde(default)]
+    pub put_back: bool,
     /// How the step is gone about this time.
     #[serde(default)]
     pub approach: Approach,
@@ -208,6 +211,7 @@ impl Task {
             attachments: Vec::new(),
             followups: Vec::new(),
             again: Vec::new(),
+            put_back: false,
             approach: Approach::Usual,
             failed: None,
             upstream: Vec::new(),

@@ -37,6 +37,7 @@ fn task() -> Task {
         }],
         followups: vec![PersonMessage::new("Mina", "and loudly")],
         again: vec!["the check `unit` failed".to_owned()],
+        put_back: false,
         approach: Approach::Usual,
         failed: None,
         upstream: vec![Upstream {

@@ -52,7 +52,8 @@ impl Delivery {
             }
             Voice::Role(role) => role,
         };
-        if let Some(speaker) = self.speakers.of(role) {
+        // One whose token counts no more is spoken for by the team's bot.
+        if let Some(speaker) = self.speakers.of(role).filter(|it| !it.rest.is_refused()) {
             return Ok(Poster::Bot(speaker));
         }
         if !self.speakers.personas {

@@ -1,6 +1,6 @@
 //! Reading what was missed, oldest first, beside what goes on.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +51,15 @@ pub(super) enum MessageChange {
     Deleted(ChannelId, MessageId),
 }
 
+/// What a look back has read.
+#[derive(Debug)]
+pub(super) enum LookBack {
+    /// Messages.
+    Page(Page),
+    /// Only these channels are left, and Discord does not let them be read for now: nobody else is to wait for them.
+    Left(BTreeSet<ChannelId>),
+}
+
 /// Messages of a channel that were missed, oldest first.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -59,8 +68,8 @@ pub(super) struct Page {
     pub(super) messages: Vec<Value>,
 }
 
-/// The next page; `None` at the end.
-pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Page>>) -> Option<Page> {
+/// What is read next; `None` at the end.
+pub(super) async fn next(pages: &mut Option<mpsc::Receiver<LookBack>>) -> Option<LookBack> {
     match pages {
         Some(pages) => pages.recv().await,
         None => None,
@@ -75,18 +84,26 @@ impl Reader {
         ask: CatchUpRequest,
         facts: mpsc::Sender<Inbound>,
         late: mpsc::Sender<MessageChange>,
-    ) -> mpsc::Receiver<Page> {
+    ) -> mpsc::Receiver<LookBack> {
         let (out, pages) = mpsc::channel(1);
         let reader = Arc::clone(self);
         tasks::spawn("discord-look-back", async move {
             let read = async {
-                let mut left = VecDeque::from_iter(ask.watermarks);
-                while let Some((channel, after)) = left.pop_front() {
+                let mut left: VecDeque<_> = ask.watermarks.into_iter().map(|it| (it, 1)).collect();
+                let mut told = false;
+                while let Some(((channel, after), round)) = left.pop_front() {
                     match channel_after(reader.rest_in(channel), channel, after, &out).await {
                         Ok(()) => {}
                         // The others are not to wait for this one.
-                        Err(Stop::Later(after)) => left.push_back((channel, after)),
+                        Err(Stop::Later(after)) => left.push_back(((channel, after), round + 1)),
                         Err(Stop::Gone) => return,
+                    }
+                    if !told && !left.is_empty() && left.iter().all(|(_, round)| *round > 1) {
+                        told = true;
+                        let left = left.iter().map(|((channel, _), _)| *channel).collect();
+                        if out.send(LookBack::Left(left)).await.is_err() {
+                            return;
+                        }
                     }
                 }
                 // Nobody waits for what became of what was taken in.
@@ -163,7 +180,7 @@ async fn channel_after(
     rest: &Rest,
     channel: ChannelId,
     mut after: MessageId,
-    out: &mpsc::Sender<Page>,
+    out: &mpsc::Sender<LookBack>,
 ) -> Result<(), Stop> {
     let later = |NotNow| Stop::Later(after);
     let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
@@ -176,7 +193,7 @@ async fn channel_after(
         let more = newest > after.0 && messages.len() >= PAGE;
         after = MessageId(newest.max(after.0));
         let page = Page { channel, guild: seen.guild_id, messages };
-        out.send(page).await.map_err(|_| Stop::Gone)?;
+        out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
         if !more {
             return Ok(());
         }

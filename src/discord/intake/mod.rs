@@ -29,8 +29,8 @@ mod reading;
 
 pub(crate) use catch_up::CatchUpRequest;
 pub use catch_up::TakenMessage;
-use catch_up::{Gone, MessageChange, Page};
-use queues::{Done, Job, Queue, Queues};
+use catch_up::{Gone, LookBack, MessageChange, Page};
+use queues::{Job, Queue, QueueWork, Queues};
 pub(crate) use reader::Reader;
 use reading::{read_message, unreadable};
 
@@ -45,6 +45,27 @@ enum QueuedMessage {
     Created(From, Value),
     Edited(From, Value),
     Deleted(ChannelId, MessageId),
+}
+
+impl QueuedMessage {
+    fn channel(&self) -> ChannelId {
+        match self {
+            QueuedMessage::Created(_, data) | QueuedMessage::Edited(_, data) => {
+                let id = data["channel_id"].as_str().and_then(|id| id.parse().ok());
+                ChannelId(id.unwrap_or_default())
+            }
+            QueuedMessage::Deleted(channel, _) => *channel,
+        }
+    }
+
+    fn message(&self) -> MessageId {
+        match self {
+            QueuedMessage::Created(_, data) | QueuedMessage::Edited(_, data) => {
+                MessageId(message_id(data))
+            }
+            QueuedMessage::Deleted(_, message) => *message,
+        }
+    }
 }
 
 /// The way out for facts, which are counted.
@@ -73,10 +94,17 @@ pub(crate) struct Intake {
     missed: bool,
     /// Present while messages wait for [`CatchUpRequest`].
     held: Option<Vec<QueuedMessage>>,
+    /// The channels whose messages alone wait, where it is not all: Discord does not let them be read.
+    unread: BTreeSet<ChannelId>,
     /// What was missed, while it is being read.
-    pages: Option<mpsc::Receiver<Page>>,
+    pages: Option<mpsc::Receiver<LookBack>>,
     /// What became of messages that were taken in before, which nobody waits for.
     missed_changes: (mpsc::Sender<MessageChange>, mpsc::Receiver<MessageChange>),
+    /// A role's bot has begun a new session since the look back under way was asked for: what was written to it alone
+    /// may have been missed.
+    role_came: bool,
+    /// Whether everything waits that is held, or only what is in [`Self::unread`].
+    holds_all: bool,
     queues: Queues,
     /// What was missed is read, and not all of it is told yet.
     catching_up: bool,
@@ -113,7 +141,10 @@ impl Intake {
             newest: BTreeMap::new(),
             missed: false,
             held: Some(Vec::new()),
+            unread: BTreeSet::new(),
             pages: None,
+            role_came: false,
+            holds_all: true,
             missed_changes: mpsc::channel(1),
             queues: Queues::default(),
             catching_up: false,
@@ -131,9 +162,11 @@ impl Intake {
                     Some(heard) => self.heard(heard).await,
                     None => return,
                 },
-                ask = self.asks.recv(), if !reads => match ask {
+                ask = self.asks.recv(), if !reads || !self.unread.is_empty() => match ask {
                     Some(ask) => {
                         self.missed = false;
+                        self.role_came = false;
+                        self.unread.clear();
                         self.pages = Some(self.look_back(ask));
                         Ok(())
                     }
@@ -141,7 +174,14 @@ impl Intake {
                 },
                 // What is held goes on only when this is read, so that it must not keep it from being read.
                 page = catch_up::next(&mut self.pages), if reads && self.queues.len() < HELD => match page {
-                    Some(page) => self.page(page).await,
+                    Some(LookBack::Page(page)) => self.page(page).await,
+                    // The session was lost again meanwhile, and the team asks again.
+                    Some(LookBack::Left(_)) if self.missed => Ok(()),
+                    Some(LookBack::Left(channels)) => {
+                        tracing::warn!(channels = channels.len(), "channels cannot be read; the others do not wait for them");
+                        self.unread = channels;
+                        self.release().await
+                    }
                     None => self.caught_up().await,
                 },
                 Some(change) = self.missed_changes.1.recv(), if room => match change {
@@ -158,7 +198,7 @@ impl Intake {
         }
     }
 
-    fn look_back(&self, ask: CatchUpRequest) -> mpsc::Receiver<Page> {
+    fn look_back(&self, ask: CatchUpRequest) -> mpsc::Receiver<LookBack> {
         let (facts, changes) = (self.out.inbound.clone(), self.missed_changes.0.clone());
         self.reader.look_back(ask, facts, changes)
     }
@@ -177,7 +217,7 @@ impl Intake {
     }
 
     /// Work is done, and what it yields is told, unless its message was deleted meanwhile.
-    async fn done(&mut self, done: Done) -> Result<(), Gone> {
+    async fn done(&mut self, done: QueueWork) -> Result<(), Gone> {
         self.queues.done(&done);
         match (done.message, done.fact) {
             (Some((channel, message)), Some(fact)) if self.queues.waits(channel, message) => {
@@ -234,6 +274,10 @@ impl Intake {
                 self.up(from, fresh, user, application, guilds).await
             }
             Signal::Resumed if from.is_none() => {
+                // What the session repeats was told before this.
+                if !self.missed && (self.pages.is_none() || !self.unread.is_empty()) {
+                    self.release().await?;
+                }
                 let identity = self.reader.us(Clone::clone);
                 self.tell(Inbound::Connected { fresh: false, identity }).await
             }
@@ -247,16 +291,17 @@ impl Intake {
             }
             // A look back is asked for already, and finds this as well.
             Signal::Missed if self.missed => Ok(()),
-            Signal::Missed => {
-                self.missed = true;
-                self.held.get_or_insert_default();
-                let identity = self.reader.us(Clone::clone);
-                self.tell(Inbound::Connected { fresh: true, identity }).await
-            }
+            Signal::Missed => self.ask().await,
             Signal::Down { reason } => {
                 tracing::warn!(bot = ?from, reason, "gateway connection lost");
                 match from {
-                    None => self.tell(Inbound::Disconnected { reason }).await,
+                    None => {
+                        if self.team_role.is_some() {
+                            // What a role's bot hears meanwhile comes after what only the listener would have heard.
+                            self.hold();
+                        }
+                        self.tell(Inbound::Disconnected { reason }).await
+                    }
                     Some(_) => Ok(()),
                 }
             }
@@ -264,7 +309,12 @@ impl Intake {
                 None => self.tell(Inbound::Degraded { reason }).await,
                 Some(_) => Ok(()),
             },
-            Signal::Fatal { reason } => self.tell(Inbound::Fatal { role: from, reason }).await,
+            Signal::Fatal { reason } => {
+                if from.is_none() && !self.missed {
+                    self.release().await?;
+                }
+                self.tell(Inbound::Fatal { role: from, reason }).await
+            }
             Signal::Interaction { data, acknowledged } => {
                 if self.out.sessions.is_new(from, message_id(&data)) {
                     let queue = match data["type"].as_u64() {
@@ -297,7 +347,15 @@ impl Intake {
             us.guilds.extend(guilds.iter().copied());
         });
         if from.is_some() {
-            return Ok(());
+            return match fresh {
+                true if self.missed => Ok(()),
+                true if self.pages.is_none() => self.ask().await,
+                true => {
+                    self.role_came = true;
+                    Ok(())
+                }
+                false => Ok(()),
+            };
         }
         for guild in guilds {
             match self.reader.rest(None).server_roles(guild).await {
@@ -316,11 +374,18 @@ impl Intake {
             });
         }
         if fresh {
-            self.missed = true;
-            self.held.get_or_insert_default();
+            return self.ask().await;
         }
         let identity = self.reader.us(Clone::clone);
         self.tell(Inbound::Connected { fresh, identity }).await
+    }
+
+    /// Something may have been missed: the team is to ask for it, and what comes waits until that is told.
+    async fn ask(&mut self) -> Result<(), Gone> {
+        self.missed = true;
+        self.hold();
+        let identity = self.reader.us(Clone::clone);
+        self.tell(Inbound::Connected { fresh: true, identity }).await
     }
 
     fn is_foreign(&self, guild: GuildId) -> bool {
@@ -391,13 +456,19 @@ impl Intake {
         }
     }
 
+    /// From now on everything waits.
+    fn hold(&mut self) {
+        self.held.get_or_insert_default();
+        self.holds_all = true;
+    }
+
     async fn hold_or(&mut self, event: QueuedMessage) -> Result<(), Gone> {
         match &mut self.held {
-            Some(held) => {
+            Some(held) if self.holds_all || self.unread.contains(&event.channel()) => {
                 held.push(event);
                 Ok(())
             }
-            None => self.event(event).await,
+            Some(_) | None => self.event(event).await,
         }
     }
 
@@ -510,6 +581,21 @@ impl Intake {
         self.tell(Inbound::CaughtUp { channel_id: channel, message_id }).await
     }
 
+    /// Tells what waited, but for that of channels that cannot be read.
+    async fn release(&mut self) -> Result<(), Gone> {
+        self.holds_all = false;
+        let Some(mut events) = self.held.take() else { return Ok(()) };
+        // One bot may have heard of something before the other was told of what comes before it.
+        events.sort_by_key(QueuedMessage::message);
+        let waits = |event: &QueuedMessage| self.unread.contains(&event.channel());
+        let (kept, events): (Vec<_>, Vec<_>) = events.into_iter().partition(waits);
+        self.held = (!self.unread.is_empty()).then_some(kept);
+        for event in events {
+            self.event(event).await?;
+        }
+        Ok(())
+    }
+
     /// Everything that was missed is told, and now what waited.
     async fn caught_up(&mut self) -> Result<(), Gone> {
         self.pages = None;
@@ -517,11 +603,11 @@ impl Intake {
             // The session was lost again meanwhile, and the team asks again.
             return Ok(());
         }
-        while let Some(held) = self.held.take() {
-            for event in held {
-                self.event(event).await?;
-            }
+        if std::mem::take(&mut self.role_came) {
+            return self.ask().await;
         }
+        self.unread.clear();
+        self.release().await?;
         self.note_through();
         self.catching_up = true;
         self.tell_live().await

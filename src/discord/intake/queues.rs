@@ -46,7 +46,7 @@ impl std::fmt::Debug for Job {
 }
 
 /// A piece of work that is done.
-pub(super) struct Done {
+pub(super) struct QueueWork {
     queue: Queue,
     pub(super) message: Option<(ChannelId, MessageId)>,
     pub(super) fact: Option<Inbound>,
@@ -54,7 +54,7 @@ pub(super) struct Done {
 
 /// A channel in which something waits.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingChannel {
     /// The messages that wait, those behind among them.
     waiting: BTreeSet<MessageId>,
     /// The newest message that was looked at.
@@ -67,7 +67,7 @@ struct Pending {
     behind: VecDeque<(Queue, Job)>,
 }
 
-impl Pending {
+impl PendingChannel {
     fn is_closed(&self) -> bool {
         !self.behind.is_empty() || self.overtook + self.active >= OVERTAKING
     }
@@ -82,8 +82,8 @@ impl Pending {
 pub(super) struct Queues {
     /// What waits in each queue behind the work that it has under way.
     queues: BTreeMap<Queue, VecDeque<Job>>,
-    channels: BTreeMap<ChannelId, Pending>,
-    pub(super) under_way: FuturesUnordered<BoxFuture<'static, Done>>,
+    channels: BTreeMap<ChannelId, PendingChannel>,
+    pub(super) under_way: FuturesUnordered<BoxFuture<'static, QueueWork>>,
     count: usize,
 }
 
@@ -99,7 +99,7 @@ impl Queues {
     }
 
     fn is_closed(&self, channel: ChannelId) -> bool {
-        self.channels.get(&channel).is_some_and(Pending::is_closed)
+        self.channels.get(&channel).is_some_and(PendingChannel::is_closed)
     }
 
     /// Whether a message waits.
@@ -133,11 +133,12 @@ impl Queues {
     }
 
     fn start(&self, queue: Queue, Job { message, work }: Job) {
-        self.under_way.push(Box::pin(async move { Done { queue, message, fact: work.await } }));
+        self.under_way
+            .push(Box::pin(async move { QueueWork { queue, message, fact: work.await } }));
     }
 
     /// A piece of work is done: what comes after it in its queue begins.
-    pub(super) fn done(&mut self, done: &Done) {
+    pub(super) fn done(&mut self, done: &QueueWork) {
         self.count = self.count.saturating_sub(1);
         if let Some((channel, _)) = done.message
             && let Some(pending) = self.channels.get_mut(&channel)
@@ -219,8 +220,8 @@ mod tests {
         Queue::Author(HERE, UserId(author))
     }
 
-    fn done(author: u64, message: u64) -> Done {
-        Done { queue: queue(author), message: Some((HERE, MessageId(message))), fact: None }
+    fn done(author: u64, message: u64) -> QueueWork {
+        QueueWork { queue: queue(author), message: Some((HERE, MessageId(message))), fact: None }
     }
 
     #[test]

@@ -122,6 +122,8 @@ pub struct Rest {
     over: Arc<Notify>,
     /// The token was refused; until then it is not shown again.
     refused_until: Arc<AtomicU64>,
+    /// Whether it was refused in the last call that Discord answered.
+    is_refused: Arc<AtomicBool>,
 }
 
 /// A place among the calls under way, given back at the end of whatever becomes of the call.
@@ -229,6 +231,7 @@ impl Rest {
             governor: Arc::new(Mutex::new(governor)),
             over: Arc::default(),
             refused_until: Arc::default(),
+            is_refused: Arc::default(),
         }
     }
 
@@ -236,6 +239,11 @@ impl Rest {
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// Whether Discord knows this token no more.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
     }
 
     /// The token, for the gateway.
@@ -257,7 +265,10 @@ impl Rest {
             let outcome = self.once(&call, &route, &place).await;
             drop(place);
             let error = match outcome {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    self.is_refused.store(false, Ordering::Relaxed);
+                    return Ok(answer);
+                }
                 Err(error) => error,
             };
             tracing::debug!(call = call.name(), %error, tries, "discord call failed");
@@ -370,6 +381,7 @@ impl Rest {
         }
         if error == RestError::Unauthorized && !call.bare {
             self.refused_until.store(now + REFUSED_MS, Ordering::Relaxed);
+            self.is_refused.store(true, Ordering::Relaxed);
         }
         if counts_as_invalid(status, &error) {
             lock(&self.pool.invalid).count(now);

@@ -19,8 +19,8 @@ pub use limits::{Capacity, LimitsConfig};
 pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
-    Action, ActionMode, Check, CheckNetwork, Commits, Gates, Ingress, IngressMode, Named,
-    OverlapPolicy, People, Prepare, Project, ResearchDefaults, RuntimeConfig, Seconds, Signing,
+    Action, ActionMode, Check, CheckNetwork, Commits, Gates, Ingress, IngressMode, OverlapPolicy,
+    People, Prepare, Project, ResearchDefaults, RightHolders, RuntimeConfig, Seconds, Signing,
     Sprint, Train,
 };
 pub use values::{

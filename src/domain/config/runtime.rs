@@ -501,11 +501,11 @@ pub struct People {
     /// Set by `teams init --owner`.
     pub owner: Option<UserId>,
     /// Who may write to the team.
-    pub ask: Named,
+    pub ask: RightHolders,
     /// Who may decide gates.
-    pub approve: Named,
+    pub approve: RightHolders,
     /// Who may cancel what others asked.
-    pub administer: Named,
+    pub administer: RightHolders,
     /// Whether somebody else has to approve what a person asked for.
     pub four_eyes: bool,
 }
@@ -534,6 +534,8 @@ pub struct Gates {
     pub binary: Option<Stance>,
     /// A commit that holds what looks like a secret.
     pub secret: Option<Stance>,
+    /// A commit after which tests do not run that ran at its base.
+    pub tests: Option<Stance>,
     /// A commit of which QA left a criterion to a person.
     pub unjudged: Option<Stance>,
     /// Preparing the dependencies of a change that alters what `prepare` depends on.
@@ -570,6 +572,7 @@ impl Gates {
             lock_file: self.lock_file.unwrap_or(usual.lock_file),
             binary: self.binary.unwrap_or(usual.binary),
             secret: self.secret.unwrap_or(usual.secret),
+            tests: self.tests.unwrap_or(usual.tests),
             unjudged: self.unjudged.unwrap_or(usual.unjudged),
             prepare: self.prepare.unwrap_or(usual.prepare),
             plan: self.plan.clone().unwrap_or(usual.plan),
@@ -586,7 +589,7 @@ impl Gates {
 /// People and server roles that are named for a right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Named {
+pub struct RightHolders {
     /// People.
     pub users: BTreeSet<UserId>,
     /// Roles of the server that the team lives in.

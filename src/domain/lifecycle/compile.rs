@@ -419,14 +419,10 @@ fn nearest(word: &str, known: &[&str]) -> String {
 /// `90s`, `60m` or `2h` in seconds.
 fn seconds(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (number, unit) = text.split_at(text.len().checked_sub(1)?);
-    let unit = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
+    let units = [('s', 1), ('m', 60), ('h', 3_600)];
+    let (number, unit) =
+        units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, seconds)))?;
+    number.parse::<u64>().ok()?.checked_mul(*unit)
 }
 
 /// The steps and the ways between them.

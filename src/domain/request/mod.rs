@@ -105,6 +105,9 @@ pub struct Params {
     /// The pieces of work that the person was asked about, or the one of them that it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
+    /// What people said, where the body is what the planner has made of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persons_words: Option<String>,
     /// The same as items, where the planner proposed them.
     #[serde(deserialize_with = "ProposedItem::read_all", skip_serializing_if = "Vec::is_empty")]
     pub proposed_items: Vec<ProposedItem>,

@@ -26,6 +26,8 @@ pub struct Spent {
     pub waits: u32,
     /// Tries in a row that ended with a rate limit.
     pub rate_limits: u32,
+    /// Tries in a row whose model could not be reached.
+    pub outages: u32,
     /// Tries in a row that ended with a full disk.
     pub full_disks: u32,
     /// How often a person granted the request's budget once more.

@@ -247,6 +247,7 @@ pub fn by_guard(findings: &[GuardFinding]) -> Value {
             Guard::Secret => format!("{path}:{detail}"),
             Guard::Dependency => format!("{detail} ({path})"),
             Guard::Machinery
+            | Guard::Tests
             | Guard::Scope
             | Guard::Deletion
             | Guard::Restored

@@ -9,7 +9,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::evidence::{Candidate, Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
-use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::policy::GateTable;
 use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
@@ -50,13 +50,21 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     true
 }
 
-/// A person has said yes to the commit, and so to what guards found in it.
-pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
+/// A person has said yes to the commit, and so to what guards found in it; `seen_in` is where they looked at it.
+pub(super) fn accept(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    findings: Vec<GuardFinding>,
+    seen_in: Option<ChannelId>,
+) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
         // Whoever decides has the room before them, and not what was said elsewhere.
         let thread = request.conversation.room.as_ref().and_then(|room| room.thread_id);
         let room = thread.or(request.conversation.reply_route.channel_id);
+        if seen_in != room {
+            return;
+        }
         let is_elsewhere = |words: &Followup| match words.channel_id {
             Some(channel) => Some(channel) != room,
             None => words.message_id.is_none(),

@@ -158,12 +158,18 @@ fn findings(
             ContentFact::Binary { bytes } if *bytes > u64::from(table.binary_kb) * 1_024 => {
                 add(Guard::Binary, path, format!("{} kB", bytes / 1_024));
             }
+            // A check runs it by its name.
+            ContentFact::Script { name } => add(Guard::Machinery, path, name.clone()),
             ContentFact::Secret { line } => add(Guard::Secret, path, line.to_string()),
             ContentFact::Gone
             | ContentFact::Restored { .. }
             | ContentFact::Dependency { .. }
             | ContentFact::Binary { .. } => {}
         }
+    }
+    let evidence = request.work.evidence.as_ref().filter(|it| it.commit == candidate.commit);
+    for name in evidence.into_iter().flat_map(|it| it.compared(|one| &one.lost).lines()) {
+        add(Guard::Tests, &name, String::new());
     }
     all.extend(request.work.unjudged.iter().cloned());
     all

@@ -107,7 +107,7 @@ pub(super) fn decide(
     {
         return refused("gate.reason_needed");
     }
-    let said = settle(turn, &granted, by, &gate, verdict);
+    let said = settle(turn, &granted, (by, seen), &gate, verdict);
     match seen {
         // Whoever decides at the card reads below it what came of it.
         ShownContent::Card(..) | ShownContent::Form(_) => Answer::Accepted,
@@ -154,7 +154,7 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownConten
 fn settle(
     turn: &mut Turn<'_>,
     granted: &Granted<act::Decide>,
-    by: Decider,
+    (by, seen): (Decider, ShownContent<'_>),
     gate: &Gate,
     verdict: Verdict,
 ) -> Content {
@@ -186,7 +186,7 @@ fn settle(
     let values = json!({ "decision": word, "by": name, "question": question, "reason": reason });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
     match verdict {
-        Verdict::Yes { .. } => approved(turn, &id, gate, (&name, &reason)),
+        Verdict::Yes { .. } => approved(turn, &id, gate, seen, (&name, &reason)),
         Verdict::No => declined(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, granted, &id, question),
         Verdict::UseChecks => {
@@ -197,13 +197,24 @@ fn settle(
     say::content("gate.decided", language, values)
 }
 
-fn approved(turn: &mut Turn<'_>, id: &RequestId, gate: &Gate, (by, reason): (&str, &str)) {
+fn approved(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    gate: &Gate,
+    seen: ShownContent<'_>,
+    (by, reason): (&str, &str),
+) {
     match gate.kind {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
         | GateKind::RedBase
         | GateKind::Commit => {
-            commit::accept(turn, id, gate.findings.clone());
+            let seen_in = match seen {
+                ShownContent::Card(_, channel, _) => Some(channel),
+                ShownContent::Form(_) => gate.card.map(|(channel, _)| channel),
+                ShownContent::Content(_) => None,
+            };
+            commit::accept(turn, id, gate.findings.clone(), seen_in);
             if commit::is_base(turn, id) {
                 progress::deliver(turn, id, Proof::Green);
             } else {

@@ -118,7 +118,10 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
 
 impl RequestText {
     pub(super) fn of(request: &Request, item: Option<&Item>) -> RequestText {
-        let mut texts = vec![request.scope.as_str(), request.body.as_str()];
+        let mut texts = match &request.params.persons_words {
+            Some(words) => vec![words.as_str()],
+            None => vec![request.scope.as_str(), request.body.as_str()],
+        };
         texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
         if let Some(item) = item {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);

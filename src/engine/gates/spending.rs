@@ -68,6 +68,21 @@ pub(super) fn granted(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
+/// What is asked about budgets that are others by now, or gone, since the configuration changed: nobody could decide it.
+pub(in crate::engine) fn ask_by_new_limits(turn: &mut Turn<'_>) {
+    let before = turn.before();
+    for gate in before.gates.values().filter(|gate| gate.kind == GateKind::Budget) {
+        let id = &gate.request_id;
+        let waits = turn.request(id).filter(|it| it.work.gate_id.as_ref() == Some(&gate.gate_id));
+        let is_another =
+            waits.is_some_and(|it| digest_now(turn, it).as_ref() != Some(&gate.artifact));
+        if is_another {
+            card::void(turn, id);
+            go_on(turn, id);
+        }
+    }
+}
+
 /// It is not granted: the request stops, unless there is a new budget because it is another day.
 pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     if why == "expired" && is_daily(turn, id) {

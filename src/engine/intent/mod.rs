@@ -18,7 +18,7 @@ pub use signs::{Sign, SignMatch};
 
 /// What the rules make of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct IntentReading {
     /// What the message asks for; `None` where the rules are unsure.
     pub intent: Option<Intent>,
     /// The signs that were seen, piece by piece.
@@ -61,7 +61,7 @@ static MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// assert_eq!(read("do not add a cache, just tell me how it works").intent, Some(Intent::Question));
 /// ```
 #[must_use]
-pub fn read(message: &str) -> Reading {
+pub fn read(message: &str) -> IntentReading {
     let mut pieces = vec![message];
     if let Some(two) = cut(message, &OTHER_MATTER) {
         pieces = two.to_vec();
@@ -87,7 +87,7 @@ pub fn read(message: &str) -> Reading {
         [one] => one.intent,
         many => first_of(many),
     };
-    Reading { intent, why, parts }
+    IntentReading { intent, why, parts }
 }
 
 /// The first of the intents in their order. Of a piece that is not understood nothing is known, so

@@ -37,7 +37,9 @@ pub(super) fn follow(
     let Some(edge) = step.on(outcome) else { return MoveResult::Over };
     let mut state = state;
     if step.kind.judges() || step.kind == StepKind::Land {
-        state.route.judge_again = outcome != StepOutcome::Pass && may_pass_judges(&state);
+        // A workspace's own lifecycle may lead from a red landing to whoever writes, and from there past whoever judged.
+        let may_pass = step.kind == StepKind::Land || may_pass_judges(&state);
+        state.route.judge_again = outcome != StepOutcome::Pass && may_pass;
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
         state.route.judge_again = false;

@@ -3,7 +3,9 @@
 
 use super::report::StepReport;
 use super::surfaces::is_planning_surface;
-use crate::domain::lifecycle::{Lifecycle, Phase, ReopenCategory, Step, StepKind, StepOutcome};
+use crate::domain::lifecycle::{
+    Lifecycle, Phase, ReopenCategory, Step, StepAccess, StepKind, StepOutcome,
+};
 use crate::domain::role::Role;
 use crate::domain::workflow::{Outcome, Transition};
 
@@ -119,6 +121,7 @@ pub fn close_in_planning(lifecycle: &Lifecycle, step: &Step, report: &StepReport
         || transition.outcome == Some(Outcome::Reopen)
         || target.is_some_and(|target| target.kind == StepKind::Advice)
         || (goes_on && transition.target_phase == Some(Phase::Implementation))
+        || (goes_on && target.is_some_and(|target| target.access == StepAccess::Write))
     {
         return false;
     }

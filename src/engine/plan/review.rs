@@ -165,7 +165,8 @@ pub(in crate::engine) fn found(
 fn persons_words(request: &Request) -> String {
     let followups = request.params.followups.iter().map(|it| it.body.as_str());
     let criteria = request.work.persons_criteria.iter().map(|it| it.text.as_str());
-    let mut words = vec![request.body.as_str()];
+    let own = request.params.persons_words.as_ref().unwrap_or(&request.body);
+    let mut words = vec![own.as_str()];
     words.extend(followups.chain(criteria));
     words.join("\n")
 }

@@ -26,9 +26,9 @@ const REQUIREMENTS: (usize, usize) = (40, 500);
 const ARTIFACTS: usize = 12;
 
 /// A key of the catalog with its values.
-pub(in crate::engine) type Said = (&'static str, Value);
+pub(in crate::engine) type CatalogText = (&'static str, Value);
 
-fn answer(language: Language, said: Result<Said, Said>) -> Answer {
+fn answer(language: Language, said: Result<CatalogText, CatalogText>) -> Answer {
     match said {
         Ok((key, values)) => Answer::Say(words::content(key, language, values)),
         Err((key, values)) => Answer::Refused(words::content(key, language, values)),
@@ -43,7 +43,7 @@ fn language(turn: &Turn<'_>) -> Language {
 pub(in crate::engine) fn may(
     turn: &Turn<'_>,
     actor: &Actor,
-) -> Result<Granted<act::ControlSprint>, Said> {
+) -> Result<Granted<act::ControlSprint>, CatalogText> {
     authorize(turn.policy, actor, Resource::Team).map_err(|_| ("not_allowed", json!({})))
 }
 
@@ -59,7 +59,7 @@ pub(in crate::engine) fn started(
     turn: &mut Turn<'_>,
     _granted: &Granted<act::ControlSprint>,
     kickoff: Kickoff,
-) -> Result<Said, Said> {
+) -> Result<CatalogText, CatalogText> {
     if let Some(active) = &turn.scheduler().active_sprint_id
         && turn.sprint(active).is_some_and(|sprint| !sprint.status.is_terminal())
     {
@@ -99,7 +99,7 @@ pub(in crate::engine) fn stopped(
     turn: &mut Turn<'_>,
     granted: &Granted<act::ControlSprint>,
     now: bool,
-) -> Result<Said, Said> {
+) -> Result<CatalogText, CatalogText> {
     let by = granted.name();
     let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else {
         return Err(("sprint.refused.none", json!({})));
@@ -139,7 +139,7 @@ pub(in crate::engine) fn restart(turn: &mut Turn<'_>, actor: &Actor) -> Answer {
 pub(in crate::engine) fn restarted(
     turn: &mut Turn<'_>,
     _granted: &Granted<act::ControlSprint>,
-) -> Result<Said, Said> {
+) -> Result<CatalogText, CatalogText> {
     let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
     let last = || turn.before().last_sprint().map(|sprint| sprint.sprint_id.clone());
     let Some(id) = active.or_else(last) else {

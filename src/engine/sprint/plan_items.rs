@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::backlog::flat;
-use super::commands::{Said, started};
+use super::commands::{CatalogText, started};
 use super::{queue, sourcing};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemSource};
@@ -43,7 +43,7 @@ pub(in crate::engine) fn start_with_items(
     granted: &Granted<act::ControlSprint>,
     kickoff: Kickoff,
     (request, items): (&Request, &[ProposedItem]),
-) -> Result<Said, Said> {
+) -> Result<CatalogText, CatalogText> {
     if let Some(active) = turn.active_sprint() {
         let values = json!({ "sprint_id": active.sprint_id.as_str() });
         return Err(("sprint.refused.active", values));

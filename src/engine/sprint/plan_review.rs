@@ -69,17 +69,17 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     if request.work.planned.is_some() {
         return decided(turn, &id, request);
     }
-    let found = match duties::outcome(request) {
-        Ok(result) => review::proposed(result),
-        // The plan goes on without whoever cannot read it.
-        Err(_) => Vec::new(),
+    let (found, is_read) = match duties::outcome(request) {
+        Ok(result) => (review::proposed(result), true),
+        // A plan that nobody but its author has read is for a person.
+        Err(_) => (Vec::new(), false),
     };
     if take(turn, &id, PlanReviewer::Architect, found) {
         return;
     }
     let is_open = turn.sprint(&id).is_some_and(|sprint| sprint.planning.review.is_open());
     match turn.policy.gates.of_sprint_plan() {
-        Stance::Allow if !is_open => goes_on(turn, &id),
+        Stance::Allow if !is_open && is_read => goes_on(turn, &id),
         Stance::Refuse => turned_down(turn, &id),
         Stance::Ask | Stance::Allow => ask(turn, &id),
     }

@@ -233,6 +233,28 @@ fn a_rate_limit_is_waited_for_so_often_and_so_long_and_then_a_person_is_asked() 
 }
 
 #[test]
+fn an_outage_is_waited_for_and_then_a_person_is_asked() {
+    for kind in [FailKind::Overloaded, FailKind::Transport] {
+        let mut world = World::new(policy());
+        let id = world.message("hello");
+        let mut times = 0;
+        while world.request(&id).status == RequestStatus::Delegated {
+            let Some(todo) = world.todo().first().cloned() else {
+                assert!(world.wait_for_an_envelope());
+                continue;
+            };
+            report(&mut world, &todo, failure(kind, None));
+            times += usize::from(matches!(todo, Todo::Run(_)));
+            let spent = world.request(&id).work.spent;
+            assert_eq!(spent.counted_turns() > 0, spent.step_failures > 0, "{kind:?}");
+        }
+        // Eight that do not count, and then as many as the step has.
+        assert_eq!(times, 11, "{kind:?}");
+        assert_eq!(world.request(&id).blocked.expect("it stops").code.word(), "step_failed");
+    }
+}
+
+#[test]
 fn a_plan_that_never_comes_back_is_a_persons_business() {
     let mut world = World::new(policy());
     let id = world.message("hello");

@@ -111,7 +111,8 @@ fn a_run_of_a_withdrawn_request_leaves_nothing_behind_after_a_restart() {
     world.submit(Event::RunStarting(run.clone()));
     world.command(Command::Cancel { request_id: id });
     // The process was killed meanwhile; the next one finds no output and would begin again.
-    let again = Event::RunTakenAway { run_id: run.run_id, generation: 1 };
+    let again =
+        Event::RunTakenAway { run_id: run.run_id, generation: 1, usage: Default::default() };
     assert_eq!(world.submit(again), Answer::Accepted);
     assert!(world.state.runs.is_empty(), "a run that never ends would hold the request for ever");
     world.finish_well();
@@ -137,7 +138,11 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
         assert!(world.state.runs.contains_key(&run.run_id), "its agent may still be at work");
         assert_eq!(world.state.envelopes[&relay_id].place, EnvelopeFolder::Inbox);
     }
-    let again = Event::RunTakenAway { run_id: run.run_id.clone(), generation: 1 };
+    let again = Event::RunTakenAway {
+        run_id: run.run_id.clone(),
+        generation: 1,
+        usage: Default::default(),
+    };
     assert_eq!(world.submit(again.clone()), Answer::Accepted);
     assert_eq!(world.submit(again), Answer::Ignored("the run is gone"));
     assert_eq!(world.state.runs[&run.run_id].generation, 2);

@@ -14,7 +14,7 @@ use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Followup, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
-use crate::domain::run::RunOutcome;
+use crate::domain::run::{FailKind, RunOutcome};
 use crate::domain::time::Timestamp;
 use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Wake};
@@ -275,19 +275,63 @@ fn an_edit_of_further_words_when_it_lands_leaves_the_merge_alone() {
 }
 
 #[test]
-fn a_run_that_begins_anew_has_read_what_was_written() {
+fn a_run_that_begins_anew_has_read_what_was_written_unless_it_judges_what_was_made_before() {
+    for (role, is_read) in [(Role::Developer, true), (Role::Qa, false)] {
+        begins_anew(role, is_read);
+    }
+}
+
+fn begins_anew(role: Role, is_read: bool) {
     let mut world = World::new(policy());
     let id = world.message("make it red");
     world.deliver();
-    let todo = work_until(&mut world, |_, step| step == Some(steps::QA));
+    let todo = work_until(&mut world, |it, step| it == role && step.is_some());
     let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
     let run = run_of(&world, &todo, "run-qa");
     world.submit(Event::RunStarting(run.clone()));
     let words = world.words(room.expect("a room"), 90, "leave config.py as it is");
     world.submit(Event::Message(words));
     assert_eq!(world.request(&id).params.unread_words, [MessageId(90)]);
-    world.submit(Event::RunTakenAway { run_id: run.run_id, generation: 1 });
-    assert!(world.request(&id).params.unread_words.is_empty());
+    world.submit(Event::RunTakenAway {
+        run_id: run.run_id,
+        generation: 1,
+        usage: Default::default(),
+    });
+    assert_eq!(world.request(&id).params.unread_words.is_empty(), is_read);
+}
+
+#[test]
+fn only_words_that_are_meant_for_it_let_a_blocked_request_go_on_and_an_ended_room_begin_another() {
+    let mut world = World::new(policy());
+    let id = world.message("make it red");
+    world.deliver();
+    for _ in 0..3 {
+        let todo = work_until(&mut world, |_, _| true);
+        report(
+            &mut world,
+            &todo,
+            RunOutcome::failed(FailKind::Stuck, "it went in circles".to_owned()),
+        );
+    }
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let room = room.expect("a room");
+    let say = |world: &mut World, number, text: &str| {
+        let words = Message { addressed: false, ..world.words(room, number, text) };
+        world.submit(Event::Message(words))
+    };
+    for (number, text) in [(90, "ok thanks"), (91, "<@7> what do you think?")] {
+        say(&mut world, number, text);
+        assert_eq!(world.request(&id).status, RequestStatus::Blocked, "{text}");
+    }
+    say(&mut world, 92, "use the palette of the logo");
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    for (number, text) in [(93, "thanks!"), (94, "<@7> look at that")] {
+        let answer = say(&mut world, number, text);
+        assert_eq!(answer, Answer::Ignored("it asks for nothing"), "{text}");
+    }
+    assert_eq!(say(&mut world, 95, "now make it blue"), Answer::Accepted);
 }
 
 #[test]

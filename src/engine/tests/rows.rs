@@ -410,7 +410,7 @@ fn k09_a_role_keeps_its_conversation_for_a_request_and_begins_another_for_the_ne
 
 #[test]
 fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
-    use crate::domain::conversation::{ContextLevel, Conversation, Fill, HandedOver, Measured};
+    use crate::domain::conversation::{ContextLevel, Conversation, Fill, FillUnit, HandedOver};
     use crate::domain::run::FailKind;
 
     // What a run of the orchestrator tells, and how the record stands then.
@@ -419,7 +419,7 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
     let next = world.todo().first().cloned().expect("a run");
     let run = super::steering::run_of(&world, &next, "run-full");
     world.submit(Event::RunStarting(run.clone()));
-    let fill = |used| Some(Fill { used, size: 200_000, measured: Measured::Tokens });
+    let fill = |used| Some(Fill { used, size: 200_000, measured: FillUnit::Tokens });
     let handed = HandedOver { from: "older".to_owned(), by_itself: true };
     let report = |conversation: Conversation, full: bool| {
         let mut report = super::steering::finished(&run);
@@ -509,7 +509,7 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
     let (old, new) = (run(1), run(2));
     world.submit(Event::RunStarting(old.clone()));
     let (run_id, generation) = (old.run_id.clone(), old.generation);
-    world.submit(Event::RunTakenAway { run_id, generation });
+    world.submit(Event::RunTakenAway { run_id, generation, usage: Default::default() });
     let stale = world.submit(Event::RunFinished(Box::new(super::steering::finished(&old))));
     assert_eq!(stale, Answer::Ignored("a result of an older generation"));
     let fresh = world.submit(Event::RunFinished(Box::new(super::steering::finished(&new))));

@@ -150,14 +150,19 @@ fn a_generation_that_is_over_holds_nothing_and_a_call_counts_once() {
         |change| matches!(change, Change::Event(_, event) if event.kind == EventKind::RoleNote),
     );
     assert_eq!(notes.count(), 1);
-    world.submit(Event::RunTakenAway { run_id: run_id.clone(), generation: 1 });
+    world.submit(Event::RunTakenAway {
+        run_id: run_id.clone(),
+        generation: 1,
+        usage: Default::default(),
+    });
     let now = &world.state.runs[&run_id];
     assert_eq!((now.generation, &now.granted, now.controls.len()), (2, &None, 0));
     assert_eq!(world.submit(claim(1)), Answer::Ignored("the run is gone"));
     assert_eq!(world.submit(claim(2)), Answer::Accepted);
     world.command(Command::Cancel { request_id: id });
     assert_eq!(world.submit(claim(2)), Answer::Ignored("the request has moved on"));
-    let over = Event::RunTakenAway { run_id: run_id.clone(), generation: 2 };
+    let over =
+        Event::RunTakenAway { run_id: run_id.clone(), generation: 2, usage: Default::default() };
     assert_eq!(world.submit(over), Answer::Accepted);
     assert!(world.state.runs.is_empty() && world.state.envelopes.is_empty());
 }

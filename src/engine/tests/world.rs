@@ -510,7 +510,11 @@ impl World {
         let run = match earlier {
             Some(run) => {
                 let (run_id, generation) = (run.run_id.clone(), run.generation);
-                self.submit(Event::RunTakenAway { run_id: run_id.clone(), generation });
+                self.submit(Event::RunTakenAway {
+                    run_id: run_id.clone(),
+                    generation,
+                    usage: Default::default(),
+                });
                 let run = self.state.runs.get(&run_id)?;
                 self.outside.agents.insert(run_id.clone(), Run::clone(run));
                 return Some(run_id);
@@ -537,7 +541,7 @@ impl World {
         if self.submit(claimed) != Answer::Accepted {
             // Its request was withdrawn as it began: the worker has nothing to end.
             let generation = run.generation;
-            self.submit(Event::RunTakenAway { run_id: id, generation });
+            self.submit(Event::RunTakenAway { run_id: id, generation, usage: Default::default() });
             return None;
         }
         self.outside.agents.insert(id.clone(), run);

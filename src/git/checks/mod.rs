@@ -174,21 +174,31 @@ fn judge(
     }
     let text = format!("{}\n[stderr]\n{}\n", output.stdout, output.stderr);
     let mut notes = Vec::new();
-    let tests = match report::read(&place.layout.tree.lies, check, earlier) {
+    let mut has_report = true;
+    let mut tests = match report::read(&place.layout.tree.lies, check, earlier) {
         Ok(Some(tests)) => tests,
         Ok(None) => report::printed(&output.stdout, &output.stderr),
         Err(why) => {
             notes.push(why);
+            has_report = false;
             report::printed(&output.stdout, &output.stderr)
         }
     };
     let counts = counts::read(&text).or_else(|| report::counts(&tests));
     let mut verdict = verdict(&exit, counts);
+    if verdict == CheckVerdict::Passed && !has_report {
+        // What is to say which tests ran says nothing.
+        verdict = CheckVerdict::Failed;
+    }
     if verdict == CheckVerdict::Passed && !tests.failed.is_empty() {
         verdict = CheckVerdict::Failed;
         notes.push(format!("its exit code is 0, and {} of its tests failed", tests.failed.len()));
     }
     let dropped = exit.dropped_stdout + exit.dropped_stderr;
+    if dropped > 0 && (check.report.is_none() || !has_report) {
+        // Of what is not named it is not known whether it ran.
+        tests = Default::default();
+    }
     if dropped > 0 {
         notes.push(format!("{dropped} bytes of output were dropped"));
     }

@@ -246,7 +246,8 @@ pub(super) async fn ready(
         all.push(match one {
             Ok(environment) => environment,
             Err((wanted, at, is_apart)) => {
-                let making = Making { project, plan, confinement, isolation, store: &store, stop };
+                let making =
+                    PreparationJob { project, plan, confinement, isolation, store: &store, stop };
                 making.make(&wanted, at, is_apart.then_some(whose)).await?
             }
         });
@@ -295,7 +296,7 @@ pub async fn forget(
 }
 
 /// Where and by what something is prepared.
-struct Making<'a> {
+struct PreparationJob<'a> {
     project: &'a Project,
     plan: &'a CheckPlan,
     confinement: &'a Confinement,
@@ -304,7 +305,7 @@ struct Making<'a> {
     stop: &'a CancellationToken,
 }
 
-impl Making<'_> {
+impl PreparationJob<'_> {
     /// Runs the command in the files of a commit, and keeps what it leaves; apart where somebody is named.
     async fn make(
         &self,
@@ -316,7 +317,7 @@ impl Making<'_> {
         let (part, _lock) = off_thread(move || store.begin()).await?;
         let made = self.make_in(&part, wanted, commit, apart).await;
         off_thread(move || {
-            clear_outside(&part)?;
+            clear_outside(&part.join("run"))?;
             Ok(files::remove_dir_all_forced(&part)?)
         })
         .await?;
@@ -386,9 +387,18 @@ impl Making<'_> {
                 )),
                 CollectError::Git(error) => error,
             })?;
+            let secrets: Vec<&str> = spec.secrets.values().map(|it| it.expose_secret()).collect();
+            let (to_files, to_home) = EnvironmentStore::result(&part);
+            for made in [&to_files, &to_home] {
+                if let Some(path) = holds_secret(made, &secrets)? {
+                    let path = path.strip_prefix(made).unwrap_or(&path).display().to_string();
+                    return Err(failed(format!(
+                        "it left a secret in {path}, which checks and agents would be given; remove it at the end of the command"
+                    )));
+                }
+            }
             let layout = &place.layout;
             TreePool::at(&plan.trees).keep(&layout.tree.lies, &layout.seen)?;
-            let (to_files, to_home) = EnvironmentStore::result(&part);
             let record = EnvironmentRecord {
                 name: spec.name.clone(),
                 command: spec.command.clone(),
@@ -402,6 +412,33 @@ impl Making<'_> {
         })
         .await
     }
+}
+
+/// Files above this are what was fetched, and no settings, in bytes.
+const SETTINGS: u64 = 256 << 10;
+
+/// The first small file below a folder that holds one of the secrets.
+fn holds_secret(folder: &Path, secrets: &[&str]) -> Result<Option<PathBuf>> {
+    let secrets: Vec<&str> = secrets.iter().copied().filter(|it| it.len() >= 6).collect();
+    let Ok(finder) = aho_corasick::AhoCorasick::new(&secrets) else { return Ok(None) };
+    if secrets.is_empty() {
+        return Ok(None);
+    }
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        for path in files::list(&folder)? {
+            let found = files::symlink_metadata(&path)?;
+            if found.is_dir() {
+                left.push(path);
+            } else if found.is_file()
+                && found.len() <= SETTINGS
+                && files::read(&path).is_ok_and(|text| finder.is_match(&text))
+            {
+                return Ok(Some(path));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn isolation_of(place: &CheckFolders) -> Isolation {

@@ -194,7 +194,13 @@ impl View {
         let installed = found.iter().filter(|path| path.is_absolute());
         tools.extend(installed.flat_map(|path| places::installation(path)).filter(apart));
         tools.extend(super::carry::interpreters(carried).into_iter().filter(apart));
+        // What a preparation downloads is in the home of the checks, and would be hidden by the person's own.
+        let own_modules = self.layout.cache.is_some()
+            || files::exists(&self.layout.home.lies.join(places::GO_MODULES));
         for path in tools {
+            if own_modules && path.ends_with(places::GO_MODULES) {
+                continue;
+            }
             // The system is there already.
             let by_system = places::SYSTEM.iter().any(|folder| path.starts_with(folder));
             if path.is_absolute() && path.parent().is_some() && !by_system && files::exists(&path) {

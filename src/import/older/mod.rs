@@ -35,7 +35,7 @@ use record::Record;
 use records::Records;
 
 /// What the records of the older runtime become.
-pub struct Converted {
+pub struct ConvertedWorkspace {
     /// What was changed, and what cannot be carried over.
     pub notes: Notes,
     /// Every record.
@@ -48,7 +48,7 @@ pub struct Converted {
 ///
 /// # Errors
 /// What the disk reports.
-pub fn preview(root: &Path) -> Result<Option<Converted>, ImportError> {
+pub fn preview(root: &Path) -> Result<Option<ConvertedWorkspace>, ImportError> {
     let kept = notes::read(&RealDisk, root)?;
     if !is_older(&RealDisk, root, kept.as_ref())? {
         return Ok(None);
@@ -83,7 +83,7 @@ pub fn take_over(disk: &dyn Disk, root: &Path) -> Result<Option<Notes>, ImportEr
         Some(kept) => kept,
         None => back_up(disk, root)?,
     };
-    let Converted { files, mut notes, .. } = convert(disk, root, kept)?;
+    let ConvertedWorkspace { files, mut notes, .. } = convert(disk, root, kept)?;
     write(disk, root, &files)?;
     (notes.version, notes.unfinished) = (notes::VERSION, false);
     notes::keep(disk, root, &notes)?;
@@ -189,7 +189,7 @@ struct Read<T> {
 
 struct Reader<'a> {
     source: Source<'a>,
-    became: Converted,
+    became: ConvertedWorkspace,
 }
 
 impl Reader<'_> {
@@ -287,10 +287,10 @@ impl Reader<'_> {
 }
 
 /// Reads every record, from the copy where there is one.
-fn convert(disk: &dyn Disk, root: &Path, kept: Notes) -> Result<Converted, ImportError> {
+fn convert(disk: &dyn Disk, root: &Path, kept: Notes) -> Result<ConvertedWorkspace, ImportError> {
     let folder = root.join(if kept.backup.is_empty() { RUNTIME } else { &kept.backup });
     let notes = Notes { repaired: Vec::new(), left: Vec::new(), ..kept.clone() };
-    let became = Converted { notes, records: Vec::new(), files: Files::new() };
+    let became = ConvertedWorkspace { notes, records: Vec::new(), files: Files::new() };
     let mut reader = Reader { source: Source { disk, folder }, became };
     let mut found = Records::default();
     let requests: Vec<Read<Request>> = reader.all("requests", "request_id", shape::request)?;

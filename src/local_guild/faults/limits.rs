@@ -75,7 +75,7 @@ struct Window {
 
 /// Where a request stands in its bucket.
 #[derive(Debug, Clone)]
-pub(super) struct Standing {
+pub(super) struct RateLimitState {
     pub(super) limit: u32,
     pub(super) remaining: u32,
     pub(super) reset_after: f64,
@@ -97,7 +97,7 @@ pub(super) struct Counters {
 
 impl Counters {
     /// Counts a request against its limits.
-    pub(super) fn count(&mut self, limits: Limits, bot: &str, route: &Route) -> Standing {
+    pub(super) fn count(&mut self, limits: Limits, bot: &str, route: &Route) -> RateLimitState {
         let now = Instant::now();
         let window = Duration::try_from_secs_f64(limits.seconds).unwrap_or(Duration::from_secs(5));
         let key = format!("{bot} {} {}", route.pattern, route.major);
@@ -124,7 +124,7 @@ impl Counters {
                 remaining = remaining.saturating_sub(1);
             }
         }
-        Standing {
+        RateLimitState {
             limit: limits.per_route,
             remaining,
             reset_after,

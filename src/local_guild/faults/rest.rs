@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::limits::{Route, Standing};
+use super::limits::{RateLimitState, Route};
 use super::{Faults, RestFault, RestTrouble, Scope};
 use crate::local_guild::guild::Guild;
 use crate::platform::clock;
@@ -32,7 +32,7 @@ impl Faults {
     }
 
     /// Where a request stands, if limits are kept.
-    fn standing(&self, bot: &str, route: &Route) -> Option<Standing> {
+    fn standing(&self, bot: &str, route: &Route) -> Option<RateLimitState> {
         let limits = self.lock().limits.filter(|it| it.per_route > 0)?;
         Some(self.counters().count(limits, bot, route))
     }
@@ -92,7 +92,7 @@ fn whole(seconds: f64) -> String {
 }
 
 /// The headers that tell where a request stands in its bucket.
-fn tell(headers: &mut HeaderMap, standing: &Standing) {
+fn tell(headers: &mut HeaderMap, standing: &RateLimitState) {
     let reset = clock::now().timestamp_millis() as f64 / 1000.0 + standing.reset_after;
     put(headers, "x-ratelimit-limit", &standing.limit.to_string());
     put(headers, "x-ratelimit-remaining", &standing.remaining.to_string());
@@ -102,7 +102,7 @@ fn tell(headers: &mut HeaderMap, standing: &Standing) {
 }
 
 /// A 429 with everything that belongs to its scope.
-fn limited(scope: Scope, standing: &Standing, code: u32, message: &str) -> Response {
+fn limited(scope: Scope, standing: &RateLimitState, code: u32, message: &str) -> Response {
     let global = scope == Scope::Global;
     let seconds = (standing.reset_after * 1000.0).round() / 1000.0;
     let mut body = json!({"message": message, "retry_after": seconds, "global": global});
@@ -136,7 +136,7 @@ fn refused(fault: &RestFault) -> Response {
         return proxy_page(fault.retry_after);
     }
     let scope = if fault.global { Scope::Global } else { fault.scope.unwrap_or(Scope::User) };
-    let standing = Standing {
+    let standing = RateLimitState {
         limit: 5,
         remaining: 0,
         reset_after: fault.retry_after,
@@ -208,7 +208,7 @@ async fn answer(guild: &Arc<Guild>, request: Request, next: Next, path: &str) ->
         return limited(scope, standing, 0, "You are being rate limited.");
     }
     if faults.edit_refused(&route) {
-        let standing = standing.unwrap_or(Standing {
+        let standing = standing.unwrap_or(RateLimitState {
             limit: 1,
             remaining: 0,
             reset_after: 60.0,

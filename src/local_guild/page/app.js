@@ -88,9 +88,8 @@ function go() {
   const first = [...world.channels.values()].filter((it) => it.type === 0).sort((a, b) => a.position - b.position)[0];
   const channel = world.channels.get(wanted) ?? world.channels.get(world.current) ?? first;
   if (!channel || channel.id === world.current) return;
-  const from = world.current;
   world.current = channel.id;
-  moved(from, channel);
+  moved(channel);
   drawHead();
   drawSidebar();
   drawTyping();
@@ -161,6 +160,10 @@ async function start(user) {
     onstatus: (well) => {
       $("offline").hidden = well;
       $("offline").textContent = word("offline");
+      // It was chosen while nothing could be read.
+      if (well && world.current && !world.logs.has(world.current)) {
+        open(world.current).catch((error) => toast(String(error)));
+      }
     },
     onlocked: locked,
   });

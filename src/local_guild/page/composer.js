@@ -19,6 +19,10 @@ const largest = 20 * 1024 * 1024;
 
 /** What is not sent yet, by channel. */
 const drafts = new Map();
+/** The channel whose words are in the box. */
+let here = null;
+/** What stood in the box before a message was taken up for changing. */
+let before = "";
 let files = [];
 let reply = null;
 let editing = null;
@@ -60,7 +64,8 @@ function add(list) {
 }
 
 function cancel() {
-  if (editing) box.value = "";
+  if (editing) box.value = before;
+  before = "";
   reply = null;
   editing = null;
   drawContext();
@@ -78,6 +83,7 @@ export function startReply(message) {
 /** Begins to change one's own message. */
 export function startEdit(message) {
   cancel();
+  before = box.value;
   editing = message;
   box.value = toNames(message.content);
   drawContext();
@@ -85,9 +91,11 @@ export function startEdit(message) {
 }
 
 /** Moves to another channel: what was begun here waits. */
-export function moved(from, channel) {
+export function moved(channel) {
   leave();
-  if (from) drafts.set(from, editing ? "" : box.value);
+  if (here) drafts.set(here, editing ? before : box.value);
+  here = channel.id;
+  before = "";
   reply = null;
   editing = null;
   box.value = drafts.get(channel.id) ?? "";
@@ -182,7 +190,17 @@ async function send() {
   if (editing) {
     const message = editing;
     cancel();
-    if (text) await post("edit", { user: world.me, channel: message.channel_id, message: message.id, content: toCodes(text) });
+    if (!text) return;
+    try {
+      await post("edit", { user: world.me, channel: message.channel_id, message: message.id, content: toCodes(text) });
+    } catch (error) {
+      if (world.current === message.channel_id && !editing) {
+        startEdit(message);
+        box.value = text;
+        fit();
+      }
+      throw error;
+    }
     return;
   }
   if (!text && files.length === 0) return;
@@ -213,7 +231,7 @@ async function send() {
       drawFiles();
       drawContext();
       fit();
-    }
+    } else if (here !== channel && !drafts.get(channel)) drafts.set(channel, pending.text);
     throw error;
   }
 }

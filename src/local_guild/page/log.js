@@ -59,7 +59,9 @@ function draw() {
   for (const message of log.list) {
     const day = new Date(timeOf(message.id)).toDateString();
     if (!before || new Date(timeOf(before.id)).toDateString() !== day) {
-      place(`day:${day}`, separator(`day:${day}`, "day", dayName(timeOf(message.id))));
+      // Today is another day tomorrow.
+      const name = dayName(timeOf(message.id));
+      place(`day:${day}:${name}`, separator(`day:${day}:${name}`, "day", name));
       before = null;
     }
     if (!marked && mark !== "0" && BigInt(message.id) > BigInt(mark) && message.author.id !== world.me) {

@@ -83,7 +83,9 @@ function list(lines) {
   const root = el(/^\s*\d+[.)]/.test(lines[0]) ? "ol" : "ul");
   const stack = [{ indent: 0, node: root }];
   for (const line of lines) {
-    const [, space, mark, text] = /^(\s*)([-*+]|\d+[.)]) (.*)$/s.exec(line);
+    const entry = /^(\s*)([-*+]|\d+[.)]) (.*)$/s.exec(line);
+    if (!entry) continue;
+    const [, space, mark, text] = entry;
     while (stack.length > 1 && space.length < stack.at(-1).indent) stack.pop();
     if (space.length > stack.at(-1).indent + 1 && stack.at(-1).node.lastElementChild) {
       const inner = el(/\d/.test(mark) ? "ol" : "ul");
@@ -134,9 +136,9 @@ export function markdown(text) {
       nodes.push(el("blockquote", {}, markdown(quoted.replace(/^> ?/gm, "").replace(/\n$/, ""))));
       rest = rest.slice(quoted.length);
       continue;
-    } else if (/^\s{0,6}([-*+]|\d+[.)]) \S/.test(line)) {
+    } else if (/^[ \t]{0,6}([-*+]|\d+[.)]) \S/.test(line)) {
       flush();
-      const items = /^(?:\s{0,6}(?:[-*+]|\d+[.)]) [^\n]*(?:\n|$))+/.exec(rest)[0];
+      const items = /^(?:[ \t]{0,6}(?:[-*+]|\d+[.)]) [^\n]*(?:\n|$))+/.exec(rest)[0];
       nodes.push(list(items.replace(/\n$/, "").split("\n")));
       rest = rest.slice(items.length);
       continue;

@@ -88,13 +88,18 @@ export async function messages(id) {
 /** Reads what lies before the oldest message known. */
 export async function older(id) {
   const log = world.logs.get(id);
-  if (!log?.more || log.loading || log.list.length === 0) return;
-  log.loading = true;
-  const found = await get(`messages?user=${world.me}&channel=${id}&limit=50&before=${log.list[0].id}`);
-  log.more = found.length === 50;
-  for (const message of found) if (!dismissed.has(message.id)) insert(log, message);
-  log.loading = false;
-  changed("log", id);
+  if (!log?.more || log.list.length === 0) return;
+  const read = async () => {
+    const found = await get(`messages?user=${world.me}&channel=${id}&limit=50&before=${log.list[0].id}`);
+    log.more = found.length === 50;
+    for (const message of found) if (!dismissed.has(message.id)) insert(log, message);
+    changed("log", id);
+  };
+  // Whoever asks meanwhile waits for the same.
+  log.loading ??= read().finally(() => {
+    log.loading = null;
+  });
+  await log.loading;
 }
 
 /** Private answers put away; they do not come back when the page is read again. */

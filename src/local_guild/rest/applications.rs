@@ -8,7 +8,7 @@ use axum::routing::{delete, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
 use super::roles;
 use super::webhooks::keep_picture;
@@ -225,7 +225,7 @@ pub(crate) fn part(draft: &mut Draft<'_>, bot: Id) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn leave(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> Done {
+async fn leave(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> EmptyReply {
     guild.change(|draft| {
         draft.state.check_member(id, bot)?;
         part(draft, bot)?;

@@ -17,7 +17,7 @@ use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 
 /// What a handler that has nothing to tell gives back.
-pub(crate) type Done = Result<StatusCode, Refusal>;
+pub(crate) type EmptyReply = Result<StatusCode, Refusal>;
 
 /// The bot that asks, by its `Authorization: Bot …` header.
 pub(crate) struct Bot(pub(crate) Id);

@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -318,7 +318,7 @@ async fn create(
 }
 
 #[derive(Deserialize)]
-struct Moved {
+struct NewPosition {
     id: Id,
     position: Option<u32>,
     /// Told apart: absent stays, null frees.
@@ -342,8 +342,8 @@ async fn reorder(
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
-) -> Done {
-    let moved: Vec<Moved> = payload.read()?;
+) -> EmptyReply {
+    let moved: Vec<NewPosition> = payload.read()?;
     guild.change(|draft| {
         draft.state.may_in_guild(bot, id, right::MANAGE_CHANNELS)?;
         for one in moved {
@@ -375,7 +375,7 @@ fn set_overwrite(
     bot: Id,
     (channel, of): (Id, Id),
     payload: Option<&Payload>,
-) -> Done {
+) -> EmptyReply {
     guild.change(|draft| {
         let mut place = draft.state.may(bot, channel, right::MANAGE_ROLES)?.clone();
         if !place.is_listed() {
@@ -399,11 +399,15 @@ async fn allow(
     Bot(bot): Bot,
     At(at): At<(Id, Id)>,
     payload: Payload,
-) -> Done {
+) -> EmptyReply {
     set_overwrite(&guild, bot, at, Some(&payload))
 }
 
-async fn disallow(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(at): At<(Id, Id)>) -> Done {
+async fn disallow(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(at): At<(Id, Id)>,
+) -> EmptyReply {
     set_overwrite(&guild, bot, at, None)
 }
 

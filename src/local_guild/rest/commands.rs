@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use chrono::Duration;
 use serde_json::{Map, Value};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -231,7 +231,7 @@ fn merge(guild: &Guild, scope: Scope, id: Id, payload: &Payload) -> Result<Json<
     show(guild, scope, id)
 }
 
-fn discard(guild: &Guild, scope: Scope, id: Id) -> Done {
+fn discard(guild: &Guild, scope: Scope, id: Id) -> EmptyReply {
     guild.change(|draft| {
         let found = draft.state.commands.get(&id).filter(|it| scope.holds(it));
         found.ok_or(Refusal::UnknownCommand)?;
@@ -242,7 +242,7 @@ fn discard(guild: &Guild, scope: Scope, id: Id) -> Done {
 }
 
 type Shared = State<Arc<Guild>>;
-type Created = Result<(StatusCode, Json<Value>), Refusal>;
+type CreatedReply = Result<(StatusCode, Json<Value>), Refusal>;
 
 async fn global_list(
     State(guild): Shared,
@@ -267,7 +267,7 @@ async fn global_add(
     Bot(bot): Bot,
     At(app): At<Id>,
     payload: Payload,
-) -> Created {
+) -> CreatedReply {
     add(&guild, Scope::new(&guild, bot, app, None)?, &payload)
 }
 
@@ -288,7 +288,7 @@ async fn change(
     merge(&guild, Scope::new(&guild, bot, app, None)?, id, &payload)
 }
 
-async fn remove(State(guild): Shared, Bot(bot): Bot, At((app, id)): At<(Id, Id)>) -> Done {
+async fn remove(State(guild): Shared, Bot(bot): Bot, At((app, id)): At<(Id, Id)>) -> EmptyReply {
     discard(&guild, Scope::new(&guild, bot, app, None)?, id)
 }
 
@@ -325,7 +325,7 @@ async fn guild_add(
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
     payload: Payload,
-) -> Created {
+) -> CreatedReply {
     add(&guild, Scope::new(&guild, bot, app, Some(of))?, &payload)
 }
 
@@ -350,6 +350,6 @@ async fn guild_remove(
     State(guild): Shared,
     Bot(bot): Bot,
     At((app, of, id)): At<(Id, Id, Id)>,
-) -> Done {
+) -> EmptyReply {
     discard(&guild, Scope::new(&guild, bot, app, Some(of))?, id)
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::body::{At, Payload, QueryParameters};
 use super::messages::{put, rendered};
-use crate::local_guild::compose::Composed;
+use crate::local_guild::compose::ComposedMessage;
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
@@ -175,7 +175,7 @@ fn open(world: &World, id: Id, token: &str) -> Result<Interaction, Refusal> {
 fn answer(
     draft: &mut Draft<'_>,
     interaction: &Interaction,
-    composed: &Composed,
+    composed: &ComposedMessage,
 ) -> Result<Message, Refusal> {
     let place = draft.state.channel(interaction.channel)?;
     let author = Author::User { id: interaction.application };
@@ -221,7 +221,7 @@ async fn callback(
     let mut data = payload.get("data").cloned().unwrap_or_else(|| json!({}));
     let inner = Payload { json: data.clone(), files: payload.files };
     let composed = match kind {
-        Kind::Message | Kind::Update => Some(Composed::new(&guild, &inner)?),
+        Kind::Message | Kind::Update => Some(ComposedMessage::new(&guild, &inner)?),
         Kind::Suggestions => {
             check_suggestions(&data)?;
             None
@@ -314,7 +314,7 @@ pub(super) fn follow_up(
     payload: &Payload,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| by_token(state, application, token).map(|_| ()))?;
-    let composed = Composed::new(guild, payload)?;
+    let composed = ComposedMessage::new(guild, payload)?;
     let (channel, id) = guild.change(|draft| {
         let mut interaction = by_token(draft.state, application, token)?.clone();
         let channel = interaction.channel;

@@ -10,9 +10,9 @@ use chrono::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
-use crate::local_guild::compose::Composed;
+use crate::local_guild::compose::ComposedMessage;
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
@@ -96,7 +96,7 @@ pub(crate) fn create_as(
     guild: &Guild,
     user: Id,
     channel: Id,
-    composed: &Composed,
+    composed: &ComposedMessage,
 ) -> Result<Id, Refusal> {
     guild.change(|draft| {
         let place = draft.state.may(user, channel, 0)?;
@@ -128,7 +128,7 @@ async fn create(
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| state.channel_for(channel, bot).map(|_| ()))?;
-    let composed = Composed::new(&guild, &payload)?;
+    let composed = ComposedMessage::new(&guild, &payload)?;
     let id = create_as(&guild, bot, channel, &composed)?;
     rendered(&guild, Some(bot), channel, id)
 }
@@ -192,7 +192,7 @@ pub(crate) fn edit_if(
     guild: &Guild,
     channel: Id,
     id: Id,
-    composed: &Composed,
+    composed: &ComposedMessage,
     may: impl FnOnce(&Message) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     guild.change(|draft| {
@@ -223,7 +223,7 @@ async fn edit(
     At((channel, message)): At<(Id, Id)>,
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
-    let composed = Composed::new(&guild, &payload)?;
+    let composed = ComposedMessage::new(&guild, &payload)?;
     edit_if(&guild, channel, message, &composed, by_author(bot))?;
     rendered(&guild, Some(bot), channel, message)
 }
@@ -245,7 +245,7 @@ async fn delete(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
-) -> Done {
+) -> EmptyReply {
     guild.change(|draft| {
         // With the right, also what others wrote; never in direct conversations.
         let place = draft.state.channel_for(channel, bot)?;
@@ -270,7 +270,7 @@ async fn bulk_delete(
     Bot(bot): Bot,
     At(channel): At<Id>,
     payload: Payload,
-) -> Done {
+) -> EmptyReply {
     let Bulk { messages } = payload.read()?;
     if !(2..=100).contains(&messages.len()) {
         return Err(Refusal::invalid(
@@ -307,7 +307,7 @@ pub(crate) fn type_as(guild: &Guild, user: Id, channel: Id) -> Result<(), Refusa
     })
 }
 
-async fn typing(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(channel): At<Id>) -> Done {
+async fn typing(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(channel): At<Id>) -> EmptyReply {
     type_as(&guild, bot, channel)?;
     Ok(StatusCode::NO_CONTENT)
 }

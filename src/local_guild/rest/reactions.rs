@@ -9,7 +9,7 @@ use axum::routing::{get, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, QueryParameters};
 use super::messages::listed;
 use crate::local_guild::error::Refusal;
@@ -89,7 +89,7 @@ async fn add(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message, emoji, user)): At<(Id, Id, String, String)>,
-) -> Done {
+) -> EmptyReply {
     if user != "@me" {
         return Err(Refusal::MethodNotAllowed);
     }
@@ -101,7 +101,7 @@ async fn take_back(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message, emoji, user)): At<(Id, Id, String, String)>,
-) -> Done {
+) -> EmptyReply {
     let user = person(&user, bot)?;
     let needed = if user == bot { 0 } else { right::MANAGE_MESSAGES };
     guild.read(|state| state.may(bot, channel, needed).map(|_| ()))?;
@@ -109,7 +109,7 @@ async fn take_back(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn wipe(guild: &Guild, bot: Id, (channel, message): (Id, Id), emoji: Option<&str>) -> Done {
+fn wipe(guild: &Guild, bot: Id, (channel, message): (Id, Id), emoji: Option<&str>) -> EmptyReply {
     guild.change(|draft| {
         let place = draft.state.may(bot, channel, right::MANAGE_MESSAGES)?;
         if place.recipients().is_some() {
@@ -127,7 +127,7 @@ async fn clear(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
-) -> Done {
+) -> EmptyReply {
     wipe(&guild, bot, (channel, message), None)
 }
 
@@ -135,7 +135,7 @@ async fn clear_one(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message, emoji)): At<(Id, Id, String)>,
-) -> Done {
+) -> EmptyReply {
     wipe(&guild, bot, (channel, message), Some(&emoji))
 }
 
@@ -208,7 +208,7 @@ async fn pin(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
-) -> Done {
+) -> EmptyReply {
     guild.change(|draft| {
         let mut place = pinning(draft.state, channel, bot)?.clone();
         draft.state.message(channel, message)?;
@@ -237,7 +237,7 @@ async fn unpin(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
-) -> Done {
+) -> EmptyReply {
     guild.change(|draft| {
         let mut place = pinning(draft.state, channel, bot)?.clone();
         let before = place.pins.len();

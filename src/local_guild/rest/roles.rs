@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -171,7 +171,7 @@ async fn change(
 }
 
 #[derive(Deserialize)]
-struct Moved {
+struct NewPosition {
     id: Id,
     position: Option<u32>,
 }
@@ -182,7 +182,7 @@ async fn reorder(
     At(id): At<Id>,
     payload: Payload,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    let moved: Vec<Moved> = payload.read()?;
+    let moved: Vec<NewPosition> = payload.read()?;
     guild.change(|draft| {
         draft.state.may_in_guild(bot, id, right::MANAGE_ROLES)?;
         for one in moved {
@@ -220,7 +220,7 @@ async fn remove(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((id, role)): At<(Id, Id)>,
-) -> Done {
+) -> EmptyReply {
     guild.change(|draft| {
         draft.state.may_in_guild(bot, id, right::MANAGE_ROLES)?;
         let found = below(draft.state, bot, role)?;
@@ -233,7 +233,7 @@ async fn remove(
 }
 
 /// Gives a member a role, or takes it.
-fn set(guild: &Guild, bot: Id, (id, user, role): (Id, Id, Id), given: bool) -> Done {
+fn set(guild: &Guild, bot: Id, (id, user, role): (Id, Id, Id), given: bool) -> EmptyReply {
     guild.change(|draft| {
         draft.state.may_in_guild(bot, id, right::MANAGE_ROLES)?;
         let found = below(draft.state, bot, role)?;
@@ -254,10 +254,18 @@ fn set(guild: &Guild, bot: Id, (id, user, role): (Id, Id, Id), given: bool) -> D
     })
 }
 
-async fn give(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(at): At<(Id, Id, Id)>) -> Done {
+async fn give(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(at): At<(Id, Id, Id)>,
+) -> EmptyReply {
     set(&guild, bot, at, true)
 }
 
-async fn take(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(at): At<(Id, Id, Id)>) -> Done {
+async fn take(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(at): At<(Id, Id, Id)>,
+) -> EmptyReply {
     set(&guild, bot, at, false)
 }

@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -126,7 +126,7 @@ fn person(text: &str, me: Id) -> Result<Id, Refusal> {
 }
 
 /// Takes someone into a thread or out of it.
-fn set_member(guild: &Guild, bot: Id, channel: Id, user: Id, inside: bool) -> Done {
+fn set_member(guild: &Guild, bot: Id, channel: Id, user: Id, inside: bool) -> EmptyReply {
     guild.change(|draft| {
         draft.state.user(user)?;
         // Taking somebody else out is for those who manage threads.
@@ -152,7 +152,7 @@ async fn join(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
-) -> Done {
+) -> EmptyReply {
     set_member(&guild, bot, channel, person(&user, bot)?, true)
 }
 
@@ -160,7 +160,7 @@ async fn leave(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
-) -> Done {
+) -> EmptyReply {
     set_member(&guild, bot, channel, person(&user, bot)?, false)
 }
 

@@ -13,11 +13,11 @@ use base64::Engine as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::body::Done;
+use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
 use super::interactions;
 use super::messages::{edit_if, put, remove, rendered};
-use crate::local_guild::compose::Composed;
+use crate::local_guild::compose::ComposedMessage;
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::Guild;
@@ -191,7 +191,7 @@ fn update(guild: &Guild, id: Id, payload: &Payload) -> Result<Json<Value>, Refus
     show(guild, id, true)
 }
 
-fn discard(guild: &Guild, id: Id) -> Done {
+fn discard(guild: &Guild, id: Id) -> EmptyReply {
     guild.change(|draft| {
         let channel = draft.state.webhook(id)?.channel;
         draft.put(Change::WebhookGone(id));
@@ -245,12 +245,15 @@ async fn change_by_token(
     update(&guild, id, &payload)
 }
 
-async fn drop_one(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> Done {
+async fn drop_one(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> EmptyReply {
     managed(&guild, bot, id)?;
     discard(&guild, id)
 }
 
-async fn drop_by_token(State(guild): State<Arc<Guild>>, At((id, token)): At<(Id, String)>) -> Done {
+async fn drop_by_token(
+    State(guild): State<Arc<Guild>>,
+    At((id, token)): At<(Id, String)>,
+) -> EmptyReply {
     check_token(&guild, id, &token)?;
     discard(&guild, id)
 }
@@ -277,7 +280,7 @@ async fn execute(
     }
     let hook = check_token(&guild, id, &token)?;
     let channel = place(&guild, &hook, &asked)?;
-    let composed = Composed::new(&guild, &payload)?;
+    let composed = ComposedMessage::new(&guild, &payload)?;
     let body = &composed.body;
     if let Some(name) = &body.username {
         check_name("username", name)?;
@@ -344,7 +347,7 @@ async fn edit(
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
-    let composed = Composed::new(&guild, &payload)?;
+    let composed = ComposedMessage::new(&guild, &payload)?;
     edit_if(&guild, channel, message, &composed, |_: &Message| Ok(()))?;
     interactions::settled(&guild, id, &token, message)?;
     rendered(&guild, None, channel, message)
@@ -354,7 +357,7 @@ async fn delete(
     State(guild): State<Arc<Guild>>,
     At((id, token, message)): At<(Id, String, String)>,
     asked: QueryParameters,
-) -> Done {
+) -> EmptyReply {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
     guild.change(|draft| {
         remove(draft, channel, message)?;

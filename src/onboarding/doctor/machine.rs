@@ -130,8 +130,13 @@ fn secret_files(workspace: &Workspace) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Some(kept).filter(|path| files::exists(path)).into_iter().collect();
     let names = workspace.discord.token_names();
     let names = names.iter().flat_map(|names| names.roles.values().chain([&names.main]));
-    for name in names {
-        if let Some(Origin::File(path)) = workspace.environment.origin(name.as_str())
+    let runtime = &workspace.runtime;
+    let keys = runtime.models.values().filter_map(|server| server.key_env.as_ref());
+    let prepared = runtime.prepare.iter().flat_map(|it| &it.secrets);
+    let own = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
+    let names = names.map(|it| it.as_str()).chain(keys.chain(prepared).map(|it| it.as_str()));
+    for name in names.chain(own) {
+        if let Some(Origin::File(path)) = workspace.environment.origin(name)
             && !all.contains(&path)
         {
             all.push(path);

@@ -99,6 +99,21 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// The same where what was made was being taken away.
+    #[must_use]
+    pub fn undo_hint(&self) -> Option<String> {
+        if let SetupError::NoToken { variable } = self {
+            return Some(format!("set the variable {variable}, then `teams setup --undo` again"));
+        }
+        let goes_on = matches!(self, SetupError::Build(_))
+            || matches!(self, SetupError::Rest(error) if error.is_retryable());
+        if goes_on {
+            Some("`teams setup --undo` again: it goes on here".to_owned())
+        } else {
+            self.hint()
+        }
+    }
+
     /// What a person can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

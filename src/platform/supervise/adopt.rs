@@ -12,7 +12,7 @@ use crate::platform::tasks;
 
 /// The process that the supervisor looks after: the content of `started.json`.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Started {
+pub(super) struct StartRecord {
     pub(super) child_pid: i32,
 }
 
@@ -82,7 +82,7 @@ impl Adoption {
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        let started: Option<Started> = read_json(&self.run_dir.join(STARTED_FILE))?;
+        let started: Option<StartRecord> = read_json(&self.run_dir.join(STARTED_FILE))?;
         // The number stays the program's own while its supervisor has not reaped it; a run that
         // ended in between has its outcome on disk and is left alone.
         if read_exit(&self.run_dir)?.is_none()

@@ -71,7 +71,7 @@ pub struct Spec {
     pub holds_inside: bool,
     /// The file that it reads as stdin; nothing where absent.
     pub stdin: Option<PathBuf>,
-    /// Whether that file is followed as it grows ([`Supervised::say`]), until the input is ended or the
+    /// Whether that file is followed as it grows ([`SupervisedProgram::say`]), until the input is ended or the
     /// control pipe closes.
     #[serde(default)]
     pub live_stdin: bool,
@@ -223,7 +223,7 @@ type Result<T> = std::result::Result<T, SuperviseError>;
 /// A running supervised program. Dropping it closes the control pipe: the program then ends or goes
 /// on as [`Spec::on_eof`] says.
 #[derive(Debug)]
-pub struct Supervised {
+pub struct SupervisedProgram {
     run_dir: PathBuf,
     child: Child,
     control: Option<ChildStdin>,
@@ -232,11 +232,11 @@ pub struct Supervised {
     supervisor_gone: bool,
 }
 
-impl Supervised {
+impl SupervisedProgram {
     /// Writes `spec.json` into a fresh run folder and starts the supervisor there. The folder's lock
     /// is held from before the supervisor exists, so that there is no moment in which an observer
     /// could take a starting run for one that never began.
-    pub fn start(spec: &Spec, run_dir: &Path) -> Result<Supervised> {
+    pub fn start(spec: &Spec, run_dir: &Path) -> Result<SupervisedProgram> {
         files::create_dir_all(run_dir)?;
         let lock = files::open_append(&run_dir.join(LOCK_FILE))?;
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -253,7 +253,7 @@ impl Supervised {
         files::write_private(&run_dir.join(STDERR_SPOOL), "")?;
         let (child, control, pokes) =
             start_supervisor(run_dir, lock).map_err(SuperviseError::Spawn)?;
-        Ok(Supervised {
+        Ok(SupervisedProgram {
             run_dir: run_dir.to_owned(),
             child,
             control: Some(control),
@@ -347,7 +347,7 @@ pub async fn run_until(
     run_dir: &Path,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit> {
-    let mut program = Supervised::start(spec, run_dir)?;
+    let mut program = SupervisedProgram::start(spec, run_dir)?;
     tokio::select! {
         exit = program.wait() => return exit,
         () = stop => {}

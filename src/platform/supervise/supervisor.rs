@@ -15,7 +15,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, nice, set_child_subreaper,
 };
 
-use super::adopt::Started;
+use super::adopt::StartRecord;
 use super::spool::{SpoolSpace, SpoolWriter};
 use super::{
     EXIT_FILE, EndedBy, Exit, OnCap, OnEof, SPEC_FILE, STARTED_FILE, STDERR_SPOOL, STDOUT_SPOOL,
@@ -116,7 +116,7 @@ fn watch(
     started_at: chrono::DateTime<chrono::Utc>,
 ) -> Result<Exit, String> {
     let started =
-        Started { child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())? };
+        StartRecord { child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())? };
     let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
     files::write_atomic(&run_dir.join(STARTED_FILE), text).map_err(|error| error.to_string())?;
     Watch::new(spec, run_dir, child, started.child_pid)?.into_outcome(started_at)

@@ -31,7 +31,8 @@ fn process(pid: i32) -> Option<Process> {
         parent: fields.get(1)?.parse().ok()?,
         dead: matches!(fields.first(), Some(&("Z" | "X"))),
         running: fields.first() == Some(&"R"),
-        ticks: number(11)? + number(12)?,
+        // With those of children that have ended and were waited for.
+        ticks: (11..15).map(number).sum::<Option<u64>>()?,
     })
 }
 

@@ -32,7 +32,7 @@ pub(super) fn answer(
     let granted = team.hub.consult(|_, policy| authorize(policy, actor, Resource::Team));
     match granted {
         Err(_) => Err(content("not_allowed", json!({}), language)),
-        Ok(granted) => look(team, &granted, question, language),
+        Ok(granted) => look(team, actor, &granted, question, language),
     }
 }
 
@@ -43,12 +43,13 @@ fn content(key: &str, values: Value, language: Language) -> Content {
 
 fn look(
     team: &Team,
+    actor: &Actor,
     _granted: &Granted<act::Look>,
     question: &Question,
     language: Language,
 ) -> Result<Content, Content> {
     let (key, values) = match question {
-        Question::Status => ("overview", team.hub.read(standing::overview)),
+        Question::Status => ("overview", team.hub.read(|state| standing::overview(state, actor))),
         Question::Why(id) => return why(team, id, language),
         Question::Sprint => ("sprint.status", {
             let zone = team.workspace.runtime.sprint.timezone.0;

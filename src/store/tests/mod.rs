@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::index::checkpoint;
-use super::journal::{Journal, Pending};
+use super::journal::{Journal, PreparedAppend};
 use super::open::{OpenReport, recover};
 use super::views::Views;
 use super::{StoreError, layout, prepare};
@@ -144,6 +144,7 @@ fn session(number: u64) -> Change {
         model: String::new(),
         fill: None,
         room: Default::default(),
+        put_back: false,
         created_at: at(number),
         last_used_at: at(number),
     })
@@ -326,7 +327,7 @@ impl Inline {
     }
 
     fn append(&mut self, group: &[Vec<Change>]) -> Result<(), StoreError> {
-        let pending: Vec<Pending> =
+        let pending: Vec<PreparedAppend> =
             group.iter().map(|changes| prepare(changes.clone()).unwrap()).collect();
         let (first, entries) = self.journal.commit(pending)?;
         for (seq, entry) in (first..).zip(entries) {

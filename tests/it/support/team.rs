@@ -111,12 +111,16 @@ impl Scene {
     }
 
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Inbound) -> bool) -> Inbound {
-        let inbound = &mut self.inbound;
+        let (inbound, link) = (&mut self.inbound, &self.link);
         let found = async {
             loop {
                 let fact = inbound.recv().await.expect("the link ended");
                 if wanted(&fact) {
                     return fact;
+                }
+                // A role's bot came after the listener.
+                if matches!(fact, Inbound::Connected { fresh: true, .. }) {
+                    link.catch_up(&BTreeMap::new(), &BTreeMap::new());
                 }
             }
         };
