@@ -1,5 +1,7 @@
 //! What a file in an inbox must be to count as an envelope. Nothing is believed because of a file's name.
 
+use serde_json::Value;
+
 use crate::domain::envelope::Envelope;
 use crate::domain::role::Role;
 
@@ -37,9 +39,24 @@ pub enum BadEnvelope {
         /// In `envelope.from` or `envelope.to`.
         inner: Role,
     },
+    /// Its result is nested deeper than any is.
+    #[error("its result is nested more than {DEEPEST} deep")]
+    TooDeep,
     /// The same id was consumed before, or waits already in another file.
     #[error("an envelope with the id {0} was here before")]
     Doubled(String),
+}
+
+/// How deep a result may be nested.
+const DEEPEST: usize = 64;
+
+fn depth(value: &Value) -> usize {
+    let below = match value {
+        Value::Array(entries) => entries.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    1 + below.unwrap_or(0)
 }
 
 /// Reads the bytes of a file in the inbox of a role.
@@ -48,6 +65,10 @@ pub(super) fn read(bytes: &[u8], inbox: Role) -> Result<Envelope, BadEnvelope> {
         .map_err(|error| BadEnvelope::Unparsable(error.to_string()))?;
     if envelope.target_role != inbox {
         return Err(BadEnvelope::WrongInbox { target: envelope.target_role, inbox });
+    }
+    // In the journal it stands deeper, and has to be read there.
+    if envelope.envelope.params.result.as_ref().is_some_and(|result| depth(result) > DEEPEST) {
+        return Err(BadEnvelope::TooDeep);
     }
     for (outer, inner) in [
         (envelope.sender_role, envelope.envelope.from),

@@ -58,8 +58,9 @@ pub fn check_file(
         return Ok(Err(vec![error]));
     }
     let compiled = Lifecycle::compile(&text).and_then(|lifecycle| {
-        let missing = without_prompt(root, &lifecycle);
-        if missing.is_empty() { Ok(Arc::new(lifecycle)) } else { Err(missing) }
+        let mut problems = lifecycle.ways_past_qa();
+        problems.extend(without_prompt(root, &lifecycle));
+        if problems.is_empty() { Ok(Arc::new(lifecycle)) } else { Err(problems) }
     });
     Ok(compiled.map_err(|problems| {
         let of = |problem| ConfigError::problem_in(&path, &text, problem);

@@ -16,6 +16,7 @@ use crate::local_guild::GuildInfo;
 use crate::platform::files;
 use crate::rehearsal::StepTimes;
 use crate::workspace::init::{self, Options};
+use crate::workspace::{self, edit};
 
 /// The files of the project within the scaffold.
 const PROJECT_FILES: &str = "demo/project/";
@@ -90,9 +91,9 @@ impl Home {
         model_url: Option<&str>,
         times: Option<&StepTimes>,
     ) -> Result<(), Failure> {
-        let runtime = self.runtime_yaml(guild, agent, model_url, times)?;
-        let discord = discord_yaml(guild)?;
         let root = self.workspace();
+        let runtime = with_logins(&root, self.runtime_yaml(guild, agent, model_url, times)?);
+        let discord = discord_yaml(guild)?;
         let options = Options {
             agent: Some(agent.kind),
             runtime_yaml: Some(runtime.clone()),
@@ -140,6 +141,24 @@ impl Home {
         });
         template("demo/team_runtime.yaml", &values)
     }
+}
+
+/// The configuration with the logins of agents that somebody has written into the present one.
+fn with_logins(root: &Path, mut text: String) -> String {
+    let Ok(kept) = workspace::read_runtime(root) else { return text };
+    let agents = &kept.agents;
+    for (name, home) in [
+        ("codex", &agents.codex.login_home),
+        ("claude", &agents.claude.login_home),
+        ("acp", &agents.acp.login_home),
+    ] {
+        let home = home.as_ref().and_then(|home| home.to_str());
+        let key = ["agents", name, "login_home"];
+        if let Some(with) = home.and_then(|home| edit::set_scalar(&text, &key, home)) {
+            text = with;
+        }
+    }
+    text
 }
 
 fn discord_yaml(guild: &GuildInfo) -> Result<String, Failure> {

@@ -32,6 +32,28 @@ impl Lifecycle {
     pub fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {
         compile(text)
     }
+
+    /// Where what QA has refused would come to the branch on the word of a review alone. Requests that began by such a
+    /// definition go on by it.
+    #[must_use]
+    pub fn ways_past_qa(&self) -> Vec<Problem> {
+        let graph = Graph::of(self);
+        let landing = self.landing();
+        let is_verdict =
+            |name: StepName| self.step(name).is_some_and(|it| it.kind == StepKind::Verdict);
+        let is_past = |way: &&GraphEdge| {
+            let on = |way: &GraphEdge| !is_verdict(way.from) && !way.answers;
+            way.negative
+                && is_verdict(way.from)
+                && !is_verdict(way.to)
+                && graph.reached(&[way.to], on).contains(&landing)
+        };
+        let problem = |way: &GraphEdge| {
+            let message = "what QA has refused would come to the branch without its word";
+            Problem::at(&way.key, message).hint("let it lead to a step from which QA comes again")
+        };
+        graph.ways.iter().filter(is_past).map(problem).collect()
+    }
 }
 
 fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {

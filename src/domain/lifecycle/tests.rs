@@ -260,6 +260,27 @@ fn a_negative_judgement_never_leads_past_the_next_one() {
 }
 
 #[test]
+fn what_qa_has_refused_comes_to_qa_again() {
+    assert_eq!(Lifecycle::built_in().ways_past_qa(), []);
+    // QA before the review.
+    let text = BUILT_IN
+        .replace("    on: {done: architect_review}\n", "    on: {done: qa_validation}\n")
+        .replace("      pass: qa_validation\n", "      pass: closeout\n")
+        .replacen(
+            "      pass: closeout\n      red: {to: developer_revision",
+            "      pass: architect_review\n      red: {to: developer_revision",
+            1,
+        );
+    let swapped = Lifecycle::compile(&text).expect("a lifecycle");
+    let problems: Vec<String> =
+        swapped.ways_past_qa().into_iter().map(|problem| problem.key.join(".")).collect();
+    assert!(
+        problems.contains(&"steps.qa_validation.reopen.architecture".to_owned()),
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn every_attempt_has_an_end_and_an_owner() {
     refused(
         &[("    role: research\n", "    role: research\n    timeout: 25h\n")],
