@@ -164,12 +164,16 @@ pub fn compare(name: &str, base: Option<ComparedRun<'_>>, now: ComparedRun<'_>) 
             [&after.passed, &after.failed, &after.skipped].iter().any(|all| all.contains(*it))
         };
         found.vanished = names(&|it| !is_there(it), &before.passed);
-        let ran: BTreeSet<String> = before.passed.union(&before.failed).cloned().collect();
+        // Some runners name what fails and nothing else: then only that is known to be gone.
+        let failed = before.failed.iter().filter(|_| !after.passed.is_empty());
+        let ran: BTreeSet<String> = before.passed.iter().chain(failed).cloned().collect();
         let is_known =
             |it: &&String| [&ran, &before.skipped].into_iter().any(|all| all.contains(*it));
         let is_gone = |it: &&String| !is_there(it);
         let came = after.passed.iter().filter(|it| !is_known(it)).count();
-        // One that was renamed is gone and came.
+        // One that was renamed is gone and came. What pytest leaves out it names by its place alone.
+        let left_out = |it: &&String| it.starts_with('[') && !before.skipped.contains(*it);
+        let came = came.saturating_sub(after.skipped.iter().filter(left_out).count());
         let is_less = ran.iter().filter(is_gone).count() > came;
         found.lost = names(&|it| after.skipped.contains(*it) || (is_less && is_gone(it)), &ran);
         // It fails by something that no test names.
@@ -243,6 +247,15 @@ mod tests {
         };
         assert_eq!(lost(&left_out), ["red"]);
         assert_eq!(lost(&tests(&["a", "b"], &[])), ["c", "red"]);
+        // As pytest names what is left out.
+        let by_place = TestOutcomes {
+            skipped: BTreeSet::from(["[1] test_a.py:9: why".to_owned()]),
+            ..tests(&["b", "c", "new", "red"], &[])
+        };
+        assert_eq!(lost(&by_place), ["a"]);
+        // As runners that name failures alone.
+        let (two, one) = (tests(&[], &["x", "z"]), tests(&[], &["z"]));
+        assert!(beside(Some((true, &two)), (true, &one)).lost.is_empty());
         // Renamed.
         assert_eq!(lost(&tests(&["a", "b", "see", "green"], &[])), [""; 0]);
     }

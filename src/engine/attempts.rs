@@ -265,8 +265,11 @@ fn rate_limited(
     handoff::delegate(turn, id, report.role, report.step, why, Some(until));
 }
 
-/// How often a run is begun again whose model could not be reached; with the waits in between about an hour and a half.
+/// How often a run is begun again whose model could not be reached; with the waits in between about an hour.
 const OUTAGES: u32 = 8;
+
+/// Seconds that are waited at most where the server says how long.
+const LONGEST_OUTAGE: u64 = 3_600;
 
 /// The model's server is down, or the way to it: the same attempt goes on a little later each time, and does not
 /// count. Whether it is waited for: not for ever.
@@ -285,7 +288,9 @@ fn wait_for_service(
     }
     request.work.spent.outages = attempt;
     request.work.spent.forgiven_turns += 1;
-    let until = now.plus_seconds(backoff_seconds(failure.kind, attempt));
+    let told = failure.until.map_or(0, |until| until.seconds_since(now));
+    let wait = backoff_seconds(failure.kind, attempt).max(told.min(LONGEST_OUTAGE));
+    let until = now.plus_seconds(wait);
     let message = say::cut(&failure.whole(), 300);
     turn.record(id, EventKind::Waits, report.role.as_str(), &message, json!(until));
     let values = json!({

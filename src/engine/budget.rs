@@ -36,7 +36,7 @@ impl Account {
         self.budget_use.limit(self.budget).share(self.budget_use.used)
     }
 
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.share() >= 1.0
     }
 

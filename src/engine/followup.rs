@@ -54,21 +54,24 @@ pub(super) fn said(
     Answer::Accepted
 }
 
-/// Whether a message in the room of a blocked request is what it waits for: not one to somebody else, not a file alone
-/// where something was asked, and no thanks where nothing was.
-fn goes_on_with(request: &Request, message: &Message) -> bool {
+/// Whether a message to a blocked request is what it waits for: not one to somebody else, not a file alone where the
+/// planner has questions, and no thanks.
+pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
     let words = message.content.trim();
-    if words.starts_with("<@") && !message.addressed {
+    if questions::is_asked(request) && words.is_empty() || is_to_others(message) {
         return false;
-    }
-    let is_asked = questions::is_asked(request)
-        || request.blocked.as_ref().is_some_and(|blocked| blocked.code == BlockCode::RoleBlocked);
-    if is_asked {
-        return !words.is_empty();
     }
     let mut taken = request.params.followups.iter();
     let taken = taken.rfind(|it| it.message_id == Some(message.message_id));
-    taken.is_none_or(Followup::asks_for_something)
+    let is_asked = request.blocked.as_ref().is_some_and(|blocked| {
+        matches!(blocked.code, BlockCode::Questions | BlockCode::RoleBlocked)
+    });
+    is_asked || message.addressed || taken.is_none_or(|words| !words.is_thanks())
+}
+
+/// Whether a message is written to somebody else, by how it begins.
+pub(super) fn is_to_others(message: &Message) -> bool {
+    message.content.trim_start().starts_with("<@") && !message.addressed
 }
 
 /// Words for a request from a command: what is said, and whether it is answered to.

@@ -102,11 +102,10 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
 /// Whether a message in the room of a request that has ended is no more than thanks, or words to somebody else.
 fn asks_for_nothing(turn: &Turn<'_>, message: &Message) -> bool {
     let words = Followup::command("", message.content.clone(), turn.now);
-    let is_to_others = message.content.trim_start().starts_with("<@");
     turn.before().rooms.contains_key(&message.channel_id)
         && !message.addressed
         && saved(message).is_empty()
-        && (is_to_others || !words.asks_for_something())
+        && (followup::is_to_others(message) || !(words.asks_for_something() || words.is_assent()))
 }
 
 /// Why a message is not for the team.

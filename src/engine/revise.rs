@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
-use super::followup::{FULL, add_followup, reaches_somebody, too_late};
+use super::followup::{FULL, add_followup, goes_on_with, reaches_somebody, too_late};
 use super::message::{origin, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
@@ -72,10 +72,11 @@ fn reword(
         let now = followup.clone();
         request.params.unread(&now);
         let has_answered = questions::reworded(request, message.message_id, &message.content);
-        let waits = request.status == RequestStatus::Blocked && !has_answered;
-        let is_asked = waits && questions::is_asked(request);
+        let goes_on = request.status == RequestStatus::Blocked
+            && !questions::is_asked(request)
+            && goes_on_with(request, message);
         reaches_somebody(turn, id, message.message_id);
-        if waits && !is_asked {
+        if goes_on && !has_answered {
             resume(turn, id, SelectionSource::Edited);
         }
         if has_answered {

@@ -86,11 +86,14 @@ const GENERATIONS: u32 = 20;
 
 /// The prompt of a run holds what was written so far, as it is now. Whoever judges what was made before is not who heeds it.
 fn read(turn: &mut Turn<'_>, run: &Run) {
-    let judges =
-        run.step.is_some() && turn.step(&run.request_id).is_some_and(|step| step.kind.judges());
+    let judges = judges(turn, run);
     if let Some(request) = turn.edit(&run.request_id).filter(|_| !judges) {
         request.params.all_read();
     }
+}
+
+fn judges(turn: &Turn<'_>, run: &Run) -> bool {
+    run.step.is_some() && turn.step(&run.request_id).is_some_and(|step| step.kind.judges())
 }
 
 /// Whether a request waits for this run.
@@ -139,9 +142,6 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
             turn.put_away(envelope, EnvelopeFolder::Archive, "its run was cut off too often");
         }
         gone(turn, &run);
-        if let Some(request) = turn.edit(&id) {
-            request.work.active_run = None;
-        }
         let why =
             format!("its run was cut off {generation} times, each time before it had a result");
         ending::block(turn, &id, BlockCode::StepFailed, &why, Vec::new());
@@ -373,6 +373,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let mut scope = String::new();
     let heard = turn.request(&run.request_id).map(|request| heard(&run, request, &report.heard));
     let heard = heard.unwrap_or_default();
+    let judges = judges(turn, &run);
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = None;
         if request.todo_id.is_some() {
@@ -381,10 +382,12 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         }
         request.params.agent = label;
         scope = request.scope.clone();
-        if heard.contains(&request.words_key()) {
-            request.params.unread_edit = false;
+        if !judges {
+            if heard.contains(&request.words_key()) {
+                request.params.unread_edit = false;
+            }
+            request.params.unread_words.retain(|key| !heard.contains(key));
         }
-        request.params.unread_words.retain(|key| !heard.contains(key));
         for followup in &mut request.params.followups {
             if heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
                 followup.heard_by.push(run.role);
@@ -455,7 +458,7 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
     if room > before {
         let words = match conversation.fill {
             Some(fill) => format!("{} % of the window is left", fill.left()),
-            None => "the window is full".to_owned(),
+            None => "it cannot be gone on with".to_owned(),
         };
         let kind = if room.hands_over() {
             EventKind::ConversationFull

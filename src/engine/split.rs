@@ -182,7 +182,8 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
         request.params.parts = vec![part.to_owned()];
         // What the planner has made of the whole is no person's word.
         let is_planned = !of.params.proposed_items.is_empty();
-        request.params.persons_words = is_planned.then(|| of.body.clone());
+        let own = of.params.persons_words.clone();
+        request.params.persons_words = own.or_else(|| is_planned.then(|| of.body.clone()));
         request.params.followups.clone_from(&of.params.followups);
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);
         request.conversation.room =

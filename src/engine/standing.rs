@@ -18,9 +18,9 @@ use crate::domain::state::State;
 /// Lines of a list: an answer has to fit into one message, and be read on a phone.
 pub const LINES: usize = 10;
 
-/// What is open, and what waits for a person.
+/// What is open, and what waits for a person; for one `asker` alone, or for everybody.
 #[must_use]
-pub fn overview(state: &State, asker: &Actor) -> Value {
+pub fn overview(state: &State, asker: Option<&Actor>) -> Value {
     let open: Vec<&Request> = open(state).collect();
     let line = |request: &&Request| line(request, asker, train::place(state, &request.request_id));
     let lines: Vec<Value> = open.iter().take(LINES).map(line).collect();
@@ -34,15 +34,14 @@ pub fn overview(state: &State, asker: &Actor) -> Value {
 
 /// The same of one request.
 #[must_use]
-pub fn overview_of(state: &State, request: &Request, asker: &Actor) -> Value {
+pub fn overview_of(state: &State, request: &Request, asker: Option<&Actor>) -> Value {
     let waiting = usize::from(request.work.gate_id.is_some());
     let place = train::place(state, &request.request_id);
     json!({ "open": 1, "lines": [line(request, asker, place)], "waiting": waiting, "verify": 0, "refused": 0 })
 }
 
-fn line(request: &Request, asker: &Actor, place: Option<usize>) -> Value {
-    let route = &request.conversation.reply_route;
-    let title = if route.is_other(asker) { title(request) } else { own_title(request) };
+fn line(request: &Request, asker: Option<&Actor>, place: Option<usize>) -> Value {
+    let title = asker.map_or_else(|| title(request), |asker| title_for(request, asker));
     json!({
         "request_id": request.request_id,
         "title": title,
@@ -70,7 +69,16 @@ pub fn title(request: &Request) -> String {
     if request.conversation.reply_route.is_dm { "DM".to_owned() } else { own_title(request) }
 }
 
-/// The same for whoever asked, and the operator.
+/// The same where nobody but `reader` sees it: whoever asked, and the operator, see it whole.
+#[must_use]
+pub fn title_for(request: &Request, reader: &Actor) -> String {
+    if request.conversation.reply_route.is_other(reader) {
+        title(request)
+    } else {
+        own_title(request)
+    }
+}
+
 fn own_title(request: &Request) -> String {
     request.scope.lines().next().unwrap_or_default().chars().take(80).collect()
 }

@@ -153,11 +153,13 @@ pub(super) fn obey(
     message: &Message,
     word: TextCommand,
 ) -> (&'static str, Value) {
+    // In a channel everybody reads the answer.
+    let alone = message.guild_id.is_none().then_some(actor);
     match word {
-        TextCommand::Status(None) => ("overview", standing::overview(turn.before(), actor)),
+        TextCommand::Status(None) => ("overview", standing::overview(turn.before(), alone)),
         TextCommand::Status(Some(id)) => match turn.request(&id) {
             Some(found) if !found.status.is_terminal() => {
-                ("overview", standing::overview_of(turn.before(), found, actor))
+                ("overview", standing::overview_of(turn.before(), found, alone))
             }
             Some(_) | None => unknown(&id),
         },

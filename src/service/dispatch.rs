@@ -322,7 +322,6 @@ impl RunFollower<'_> {
         Ok(())
     }
 
-    /// The run as it is, and whether its request waits for it.
     /// Its generation is over without an outcome; what it has cost it has cost.
     async fn take_away(&self, run: &Run) -> Result<(), DispatchError> {
         let folder = self.team.run_dir(run);
@@ -332,6 +331,7 @@ impl RunFollower<'_> {
         Ok(())
     }
 
+    /// The run as it is, and whether its request waits for it.
     fn run(&self) -> Option<(Arc<Run>, bool)> {
         self.team.hub.read(|state| {
             let run = state.runs.get(self.run_id)?;

@@ -231,70 +231,89 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
-/// Words of people who ask for nothing.
-const THANKS: [&str; 32] = [
-    "ok",
-    "okay",
+/// Words of thanks.
+const THANKS: [&str; 14] = [
     "thanks",
     "thank",
     "thx",
-    "nice",
-    "great",
-    "cool",
-    "perfect",
-    "good",
-    "lgtm",
-    "yes",
-    "wow",
-    "awesome",
     "감사합니다",
     "감사해요",
     "감사드립니다",
     "감사",
     "고마워요",
     "고맙습니다",
-    "좋아요",
-    "좋습니다",
-    "좋네요",
-    "네",
-    "넵",
-    "오케이",
-    "굿",
     "수고하셨습니다",
     "수고하셨어요",
     "수고했어요",
     "고생하셨습니다",
     "고생하셨어요",
 ];
+/// Words of praise.
+const PRAISE: [&str; 12] = [
+    "nice",
+    "great",
+    "cool",
+    "perfect",
+    "good",
+    "lgtm",
+    "wow",
+    "awesome",
+    "좋아요",
+    "좋습니다",
+    "좋네요",
+    "굿",
+];
+/// Words of assent, which may answer a question.
+const ASSENT: [&str; 6] = ["ok", "okay", "yes", "네", "넵", "오케이"];
 /// Words that say nothing more beside those.
 const AROUND_THANKS: [&str; 19] = [
     "you", "so", "very", "much", "a", "lot", "looks", "to", "me", "all", "team", "job", "work",
     "well", "done", "everyone", "정말", "너무", "다들",
 ];
 
+/// The words of a message in lowercase letters. Mentions, and emoji of a server, are none.
+fn said(words: &str) -> Vec<&str> {
+    let mut parts = words.split('<');
+    let first = parts.next().unwrap_or_default();
+    let said = std::iter::once(first).chain(parts.map(|part| match part.split_once('>') {
+        Some((token, behind)) if token.starts_with(['@', '#', ':']) || token.starts_with("a:") => {
+            behind
+        }
+        Some(_) | None => part,
+    }));
+    said.flat_map(|part| part.split(|letter: char| !letter.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
 impl Followup {
     /// Whether there is something in it for the team to heed.
     #[must_use]
     pub fn asks_for_something(&self) -> bool {
         let words = self.body.to_lowercase();
-        // Mentions, and emoji of a server, are no words.
-        let mut parts = words.split('<');
-        let first = parts.next().unwrap_or_default();
-        let said = std::iter::once(first).chain(parts.map(|part| match part.split_once('>') {
-            Some((token, behind))
-                if token.starts_with(['@', '#', ':']) || token.starts_with("a:") =>
-            {
-                behind
-            }
-            Some(_) | None => part,
-        }));
-        let said: Vec<&str> = said
-            .flat_map(|part| part.split(|letter: char| !letter.is_alphanumeric()))
-            .filter(|word| !word.is_empty())
-            .collect();
-        let is_thanks = said.is_empty() || said.iter().any(|word| THANKS.contains(word));
-        let is_known = |word: &&str| THANKS.contains(word) || AROUND_THANKS.contains(word);
+        let said = said(&words);
+        let says_nothing =
+            |word: &&str| [&THANKS[..], &PRAISE, &ASSENT].iter().any(|known| known.contains(word));
+        let is_thanks = said.is_empty() || said.iter().any(says_nothing);
+        let is_known = |word: &&str| says_nothing(word) || AROUND_THANKS.contains(word);
         !self.artifacts.is_empty() || !is_thanks || !said.iter().all(is_known)
+    }
+
+    /// Whether it is thanks, or no words at all, and asks for nothing.
+    #[must_use]
+    pub fn is_thanks(&self) -> bool {
+        let words = self.body.to_lowercase();
+        let said = said(&words);
+        let thanks = said.is_empty() || said.iter().any(|word| THANKS.contains(word));
+        thanks && !self.asks_for_something()
+    }
+
+    /// Whether it is a yes and no more: it asks for nothing, but where something was asked.
+    #[must_use]
+    pub fn is_assent(&self) -> bool {
+        let words = self.body.to_lowercase();
+        let said = said(&words);
+        !said.is_empty() && said.iter().all(|word| ASSENT.contains(word))
     }
 
     /// Words that came by a command.

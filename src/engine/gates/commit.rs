@@ -11,7 +11,7 @@ use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::policy::GateTable;
-use crate::domain::request::{Followup, RequestStatus};
+use crate::domain::request::{Followup, Request, RequestStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say, train};
 
@@ -50,19 +50,24 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     true
 }
 
-/// A person has said yes to the commit, and so to what guards found in it; `seen_in` is where they looked at it.
+/// Where people talk about a request.
+pub(super) fn room_of(request: &Request) -> Option<ChannelId> {
+    let thread = request.conversation.room.as_ref().and_then(|room| room.thread_id);
+    thread.or(request.conversation.reply_route.channel_id)
+}
+
+/// A person has said yes to the commit, and so to what guards found in it; whether they had its room before them.
 pub(super) fn accept(
     turn: &mut Turn<'_>,
     id: &RequestId,
     findings: Vec<GuardFinding>,
-    seen_in: Option<ChannelId>,
+    sees_room: bool,
 ) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
         // Whoever decides has the room before them, and not what was said elsewhere.
-        let thread = request.conversation.room.as_ref().and_then(|room| room.thread_id);
-        let room = thread.or(request.conversation.reply_route.channel_id);
-        if seen_in != room {
+        let room = room_of(request);
+        if !sees_room {
             return;
         }
         let is_elsewhere = |words: &Followup| match words.channel_id {

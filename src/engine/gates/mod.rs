@@ -185,8 +185,15 @@ fn settle(
     };
     let values = json!({ "decision": word, "by": name, "question": question, "reason": reason });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
+    let room = turn.request(&id).and_then(commit::room_of);
+    let sees_room = match seen {
+        ShownContent::Card(_, channel, _) => Some(channel) == room,
+        ShownContent::Form(_) => gate.card.map(|(channel, _)| channel) == room,
+        // In Discord whoever types a command has the room at hand.
+        ShownContent::Content(_) => matches!(granted.actor(), Actor::Person { .. }),
+    };
     match verdict {
-        Verdict::Yes { .. } => approved(turn, &id, gate, seen, (&name, &reason)),
+        Verdict::Yes { .. } => approved(turn, &id, gate, sees_room, (&name, &reason)),
         Verdict::No => declined(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, granted, &id, question),
         Verdict::UseChecks => {
@@ -201,7 +208,7 @@ fn approved(
     turn: &mut Turn<'_>,
     id: &RequestId,
     gate: &Gate,
-    seen: ShownContent<'_>,
+    sees_room: bool,
     (by, reason): (&str, &str),
 ) {
     match gate.kind {
@@ -209,12 +216,7 @@ fn approved(
         | GateKind::GuardedCommit
         | GateKind::RedBase
         | GateKind::Commit => {
-            let seen_in = match seen {
-                ShownContent::Card(_, channel, _) => Some(channel),
-                ShownContent::Form(_) => gate.card.map(|(channel, _)| channel),
-                ShownContent::Content(_) => None,
-            };
-            commit::accept(turn, id, gate.findings.clone(), seen_in);
+            commit::accept(turn, id, gate.findings.clone(), sees_room);
             if commit::is_base(turn, id) {
                 progress::deliver(turn, id, Proof::Green);
             } else {

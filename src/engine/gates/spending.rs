@@ -74,8 +74,12 @@ pub(in crate::engine) fn ask_by_new_limits(turn: &mut Turn<'_>) {
     for gate in before.gates.values().filter(|gate| gate.kind == GateKind::Budget) {
         let id = &gate.request_id;
         let waits = turn.request(id).filter(|it| it.work.gate_id.as_ref() == Some(&gate.gate_id));
-        let is_another =
-            waits.is_some_and(|it| digest_now(turn, it).as_ref() != Some(&gate.artifact));
+        let is_another = waits.is_some_and(|it| {
+            let account =
+                waiting_budget(it).and_then(|(scope, role)| budget::account(turn, it, role, scope));
+            account.is_none_or(|account| !account.is_spent())
+                || digest_now(turn, it).as_ref() != Some(&gate.artifact)
+        });
         if is_another {
             card::void(turn, id);
             go_on(turn, id);

@@ -77,6 +77,10 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     if take(turn, &id, PlanReviewer::Architect, found) {
         return;
     }
+    if !is_read {
+        let told = json!({ "sprint_id": id.as_str() });
+        say::report(turn, Some(&id), "room.plan_unread", told, Vec::new());
+    }
     let is_open = turn.sprint(&id).is_some_and(|sprint| sprint.planning.review.is_open());
     match turn.policy.gates.of_sprint_plan() {
         Stance::Allow if !is_open && is_read => goes_on(turn, &id),

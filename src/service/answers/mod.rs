@@ -49,7 +49,9 @@ fn look(
     language: Language,
 ) -> Result<Content, Content> {
     let (key, values) = match question {
-        Question::Status => ("overview", team.hub.read(|state| standing::overview(state, actor))),
+        Question::Status => {
+            ("overview", team.hub.read(|state| standing::overview(state, Some(actor))))
+        }
         Question::Why(id) => return why(team, id, language),
         Question::Sprint => ("sprint.status", {
             let zone = team.workspace.runtime.sprint.timezone.0;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::team::Team;
 use super::work;
 use crate::discord::{Suggestion, Typing};
+use crate::domain::actor::Actor;
 use crate::domain::commands::Takes;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::sprint::TodoStatus;
@@ -26,14 +27,16 @@ pub(in crate::service) fn suggest(team: &Team, typing: &Typing) -> Vec<Suggestio
 
 fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec<Suggestion> {
     let all: Vec<Suggestion> = match typing.takes {
-        Takes::Request => requests(state).collect(),
-        Takes::Subject => requests(state).chain(todos(state)).chain(items(state)).collect(),
+        Takes::Request => requests(state, &typing.actor).collect(),
+        Takes::Subject => {
+            requests(state, &typing.actor).chain(todos(state)).chain(items(state)).collect()
+        }
         Takes::Waiting => work::waiting(state)
             .into_iter()
             .map(|(gate, request)| {
                 let content: String = content_of(gate).chars().take(10).collect();
                 Suggestion {
-                    name: format!("{} · {content}", standing::title(request)),
+                    name: format!("{} · {content}", standing::title_for(request, &typing.actor)),
                     value: format!("{}@{content}", request.request_id),
                 }
             })
@@ -64,9 +67,9 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
     all.into_iter().filter(|it| it.name.to_lowercase().contains(&typed)).take(MOST).collect()
 }
 
-fn requests(state: &State) -> impl Iterator<Item = Suggestion> {
+fn requests(state: &State, reader: &Actor) -> impl Iterator<Item = Suggestion> {
     standing::open(state).map(|request| Suggestion {
-        name: format!("{} · {}", standing::title(request), request.request_id),
+        name: format!("{} · {}", standing::title_for(request, reader), request.request_id),
         value: request.request_id.to_string(),
     })
 }
