@@ -25,7 +25,7 @@ const PATTERNS: [(FailKind, &str); 11] = [
     // Of a minute or a day of requests, also where the words name the plan or the bill besides.
     (
         FailKind::RateLimit,
-        r"(?i)rate.?limit(?:s|_error|_exceeded| (?:was |is |has been )?(?:reached|exceeded|error))|(?:requests|tokens|quota[^.]*) ?per[ _-]?(?:second|minute|min|hour)|\((?:rpm|tpm)\)",
+        r"(?i)hit your (?:[\w-]+ )*rate.?limit|rate.?limit(?:s|_error|_exceeded| (?:was |is |has been )?(?:reached|exceeded|error))|(?:requests|tokens|quota[^.]*) ?per[ _-]?(?:second|minute|min|hour)|\((?:rpm|tpm)\)",
     ),
     (
         FailKind::Quota,
@@ -115,6 +115,7 @@ mod tests {
             ("5-hour limit reached ∙ resets 11pm", Quota),
             ("You've hit your session limit · resets 8:30am (Asia/Seoul)", Quota),
             ("You've hit your limit · resets Oct 3", Quota),
+            ("You've hit your rate limit, try again in 20s", RateLimit),
             ("You're out of extra usage · resets 3am", Quota),
             ("no rollout found for thread id 0199", Context),
             ("You exceeded your current quota, please check your plan and billing details.", Quota),

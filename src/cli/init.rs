@@ -9,6 +9,7 @@ use crate::domain::language::Language;
 use crate::platform::disk::RealDisk;
 use crate::platform::terminal;
 use crate::store;
+use crate::workspace;
 use crate::workspace::init::{self, Mode, Options};
 
 /// Its options.
@@ -120,7 +121,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         ("--agent", "agents", options.agent.is_some()),
     ];
     if options.mode == Mode::Auto
-        && init::is_one(&root)
+        && workspace::is_workspace(&root)
         && let Some((option, key, _)) = given.iter().find(|(_, _, is_given)| *is_given)
     {
         let said =

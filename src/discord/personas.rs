@@ -168,7 +168,9 @@ impl Personas {
         }
         let name = self.hook_name(role);
         if let Some(hook) = known.own(name, role) {
-            problems.set(LinkProblem::Voices(parent), None);
+            if !self.holds(known.full) {
+                problems.set(LinkProblem::Voices(parent), None);
+            }
             return Ok(Some(hook.clone()));
         }
         if self.holds(known.full) {
@@ -184,11 +186,11 @@ impl Personas {
                 tracing::warn!(%parent, %error, name, "no webhook for a role; it shares another's");
                 problems.set(LinkProblem::Voices(parent), Some(error.to_string()));
                 known.full = Some(self.refused_now());
+                known.asked = !may_be_made(&error);
                 Ok(known.shared().cloned())
             }
             Err(error) => {
-                // It may have been made all the same.
-                known.asked = false;
+                known.asked = !may_be_made(&error);
                 Err(error)
             }
         }
@@ -278,6 +280,11 @@ pub(crate) fn may_be_the_picture(error: &RestError) -> bool {
         | RestError::Gone { .. }
         | RestError::Unreadable(_) => false,
     }
+}
+
+/// Whether what a call was to make may be there, though the call has failed.
+const fn may_be_made(error: &RestError) -> bool {
+    matches!(error, RestError::Network(_) | RestError::Server { .. } | RestError::Unreadable(_))
 }
 
 /// Whether an error is an answer, so that another try would come to the same.

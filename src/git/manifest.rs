@@ -41,13 +41,20 @@ pub(super) fn changed_scripts(path: &str, before: Option<&[u8]>, now: &[u8]) -> 
         return Vec::new();
     }
     let scripts = |text: &[u8]| -> Option<serde_json::Map<String, Value>> {
-        let manifest: Value = serde_json::from_slice(text).ok()?;
+        let text = std::str::from_utf8(text).ok()?.trim_start_matches('\u{feff}');
+        let manifest: Value = serde_json::from_str(text).ok()?;
         manifest.get("scripts")?.as_object().cloned()
     };
     let now = scripts(now).unwrap_or_default();
     let before = before.and_then(scripts).unwrap_or_default();
-    let is_another = |(name, text): &(String, Value)| now.get(name) != Some(text);
-    before.into_iter().filter(is_another).map(|(name, _)| name).collect()
+    let is_another = |name: &&String| now.get(*name) != before.get(*name);
+    // It runs before or after one that was there.
+    let is_hook = |name: &&String| {
+        let of = ["pre", "post"].iter().find_map(|when| name.strip_prefix(when));
+        !before.contains_key(*name) && of.is_some_and(|of| before.contains_key(of))
+    };
+    let changed = before.keys().filter(is_another).chain(now.keys().filter(is_hook));
+    changed.cloned().collect()
 }
 
 fn read(file: &str, text: &str) -> Option<Names> {

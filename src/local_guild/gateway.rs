@@ -313,10 +313,10 @@ fn meant<E>(
     (bot.is_none() || bot == here).then_some(trouble)
 }
 
-type FollowedLink = (tokio::sync::watch::Receiver<u64>, tokio::sync::watch::Receiver<u64>);
+type SessionWatches = (tokio::sync::watch::Receiver<u64>, tokio::sync::watch::Receiver<u64>);
 
 /// Takes a session over from whichever connection had it, and follows its events.
-fn attach(session: &Session) -> FollowedLink {
+fn attach(session: &Session) -> SessionWatches {
     session.generation.send_modify(|count| *count += 1);
     session.connected.fetch_add(1, Ordering::SeqCst);
     let mut news = session.ring.watch();

@@ -39,9 +39,12 @@ impl Log {
         let Some(dir) = dir else {
             return Ok((Log { file: None, lock: None, broken: false }, state));
         };
+        // What is in it speaks for everybody here; a folder that was there is not ours to close.
+        let is_new = !files::exists(dir);
         files::create_dir_all(dir)?;
-        // What is in it speaks for everybody here.
-        files::set_mode(dir, 0o700)?;
+        if is_new {
+            files::set_mode(dir, 0o700)?;
+        }
         let lock = files::open_append(&dir.join("guild.lock"))?;
         if lock.try_lock().is_err() {
             let by = machine::lock_holders(&dir.join("guild.lock"));
@@ -55,6 +58,7 @@ impl Log {
         };
         let (lines, good) = replay(&text, &mut state, ids)?;
         let mut file = files::open_append(&path)?;
+        files::set_mode(&path, 0o600)?;
         if good < text.len() {
             tracing::warn!(bytes = text.len() - good, "cut a torn line off the guild's log");
             file.set_len(good as u64).map_err(GuildError::Log)?;
@@ -66,7 +70,7 @@ impl Log {
             for change in snapshot {
                 encode(std::slice::from_ref(&change), &mut rewritten)?;
             }
-            files::write_durable(&path, rewritten)?;
+            files::write_private_durable(&path, rewritten)?;
             file = files::open_append(&path)?;
         }
         files::sync_dir(dir)?;

@@ -39,11 +39,11 @@ pub fn disk() -> Arc<dyn Disk> {
 }
 
 /// What a power failure leaves of one file: its bytes, or nothing.
-type FileLeft = (PathBuf, Option<Vec<u8>>);
+type FileAfterCrash = (PathBuf, Option<Vec<u8>>);
 
 /// Puts the files back to what was left, as a process that is gone by now has written it down.
 pub fn apply(file: &Path) -> Result<()> {
-    let left: Vec<FileLeft> = serde_json::from_slice(&files::read(file)?).unwrap_or_default();
+    let left: Vec<FileAfterCrash> = serde_json::from_slice(&files::read(file)?).unwrap_or_default();
     for (path, bytes) in left {
         match bytes {
             Some(bytes) => files::write(&path, bytes)?,
@@ -80,13 +80,13 @@ impl ForgetfulDisk {
     }
 
     /// What a power failure leaves where that differs from what stands there; nobody writes any more.
-    fn forget(&self, seed: u64) -> Vec<FileLeft> {
+    fn forget(&self, seed: u64) -> Vec<FileAfterCrash> {
         let known = self.lock();
         let now = self.model.contents();
         let left = self.model.after_crash(seed).contents();
         std::mem::forget(known);
         let gone = now.keys().filter(|path| !left.contains_key(*path));
-        let gone: Vec<FileLeft> = gone.map(|path| (path.clone(), None)).collect();
+        let gone: Vec<FileAfterCrash> = gone.map(|path| (path.clone(), None)).collect();
         let other = left.into_iter().filter(|(path, bytes)| now.get(path) != Some(bytes));
         gone.into_iter().chain(other.map(|(path, bytes)| (path, Some(bytes)))).collect()
     }

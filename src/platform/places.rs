@@ -78,7 +78,11 @@ pub fn expand(path: &Path) -> PathBuf {
 #[must_use]
 pub fn tools() -> Vec<PathBuf> {
     let Some(home) = home() else { return Vec::new() };
-    TOOLS.iter().map(|name| home.join(name)).filter(|path| files::exists(path)).collect()
+    // Some have the whole of Go there.
+    let go = home.join("go");
+    let go = files::exists(&go.join("src/runtime")).then_some(go);
+    let all = TOOLS.iter().map(|name| home.join(name)).chain(go);
+    all.filter(|path| files::exists(path)).collect()
 }
 
 /// What is hidden among them.

@@ -442,7 +442,12 @@ impl RunFollower<'_> {
                     Answer::Accepted => {
                         // Discord may be away; the agent is not to wait for it.
                         let (team, envelope) = (Arc::clone(self.team), self.envelope.clone());
-                        tasks::spawn("typing", async move { show_typing(&team, &envelope).await });
+                        tasks::spawn("typing", async move {
+                            tokio::select! {
+                                () = show_typing(&team, &envelope) => {}
+                                () = team.closing.cancelled() => {}
+                            }
+                        });
                         let asked_ms = asked.map_or(0, |asked| asked.asked_ms);
                         side.granted(asked_ms, clock::uptime_ms())
                     }

@@ -114,7 +114,7 @@ impl ProofRecords {
         else {
             return Ok(None);
         };
-        let modified = files::metadata(&path)?.modified().ok();
+        let modified = files::metadata(&path).ok().and_then(|it| it.modified().ok());
         let age = modified.and_then(|at| SystemTime::from(clock::now()).duration_since(at).ok());
         Ok(Some(TreeProof { is_old: age.is_some_and(|age| age > OLD), ..proof }))
     }

@@ -45,8 +45,9 @@ pub enum EditError {
 pub fn alone(root: &Path) -> Result<std::fs::File, EditError> {
     let folder = root.join(".teams_runtime");
     files::create_dir_all(&folder)?;
-    let lock = files::open_append(&folder.join("config.lock"))?;
-    files::at("lock", &folder, lock.lock())?;
+    let path = folder.join("config.lock");
+    let lock = files::open_append(&path)?;
+    files::at("lock", &path, lock.lock())?;
     Ok(lock)
 }
 

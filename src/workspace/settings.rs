@@ -161,6 +161,7 @@ pub type Kept = Vec<String>;
 /// Takes the changes of a file back: all of its text where nobody else touched it, else each value that is
 /// still ours.
 pub fn take_back(root: &Path, file: ConfigFile, changed: &FileChange) -> Result<Kept, EditError> {
+    let _alone = edit::alone(root)?;
     let path = root.join(file.name());
     let Some(text) = files::read_text_if_present(&path)? else {
         return Ok(Vec::new());
@@ -185,7 +186,7 @@ pub fn take_back(root: &Path, file: ConfigFile, changed: &FileChange) -> Result<
             None if key.contains('.') => edit::clear(&edited, &key.split('.').collect::<Vec<_>>()),
             None => edit::unset(&edited, key),
         };
-        match back {
+        match back.filter(|text| file.check(&path, text).is_ok()) {
             Some(text) => edited = text,
             None => kept.push(key.clone()),
         }

@@ -219,6 +219,11 @@ impl Delivery {
             if matches!(trouble, SendError::Rest(RestError::Breaker { .. })) {
                 self.board.no_calls_until(*at);
             }
+            let is_refused = matches!(trouble, SendError::Rest(RestError::Unauthorized));
+            if is_refused && !self.speakers.team.rest.is_refused() {
+                // The team's bot says it for the role.
+                *at = Timestamp::new(clock::now()).plus_seconds(1);
+            }
         }
         if matches!(outcome, OutgoingOutcome::Refused { .. }) {
             lock(&self.tried).remove(&outgoing.outgoing_id);

@@ -90,7 +90,7 @@ impl Reader {
         tasks::spawn("discord-look-back", async move {
             let read = async {
                 let mut left: VecDeque<_> = ask.watermarks.into_iter().map(|it| (it, 1)).collect();
-                let mut told = false;
+                let mut told = usize::MAX;
                 while let Some(((channel, after), round)) = left.pop_front() {
                     match channel_after(reader.rest_in(channel), channel, after, &out).await {
                         Ok(()) => {}
@@ -98,8 +98,13 @@ impl Reader {
                         Err(Stop::Later(after)) => left.push_back(((channel, after), round + 1)),
                         Err(Stop::Gone) => return,
                     }
-                    if !told && !left.is_empty() && left.iter().all(|(_, round)| *round > 1) {
-                        told = true;
+                    // Another look back has taken its place.
+                    if out.is_closed() {
+                        return;
+                    }
+                    let is_less = !left.is_empty() && left.len() < told;
+                    if is_less && left.iter().all(|(_, round)| *round > 1) {
+                        told = left.len();
                         let left = left.iter().map(|((channel, _), _)| *channel).collect();
                         if out.send(LookBack::Left(left)).await.is_err() {
                             return;

@@ -30,7 +30,7 @@ mod reading;
 pub(crate) use catch_up::CatchUpRequest;
 pub use catch_up::TakenMessage;
 use catch_up::{Gone, LookBack, MessageChange, Page};
-use queues::{Job, Queue, QueueWork, Queues};
+use queues::{FinishedJob, Job, Queue, Queues};
 pub(crate) use reader::Reader;
 use reading::{read_message, unreadable};
 
@@ -105,6 +105,10 @@ pub(crate) struct Intake {
     role_came: bool,
     /// Whether everything waits that is held, or only what is in [`Self::unread`].
     holds_all: bool,
+    /// The listener has lost its connection, and roles' bots go on hearing.
+    is_listener_down: bool,
+    /// What was held meanwhile became too much, and has to be read again.
+    is_dropped: bool,
     queues: Queues,
     /// What was missed is read, and not all of it is told yet.
     catching_up: bool,
@@ -145,6 +149,8 @@ impl Intake {
             pages: None,
             role_came: false,
             holds_all: true,
+            is_listener_down: false,
+            is_dropped: false,
             missed_changes: mpsc::channel(1),
             queues: Queues::default(),
             catching_up: false,
@@ -166,7 +172,9 @@ impl Intake {
                     Some(ask) => {
                         self.missed = false;
                         self.role_came = false;
+                        self.is_dropped = false;
                         self.unread.clear();
+                        self.holds_all = self.held.is_some();
                         self.pages = Some(self.look_back(ask));
                         Ok(())
                     }
@@ -175,12 +183,10 @@ impl Intake {
                 // What is held goes on only when this is read, so that it must not keep it from being read.
                 page = catch_up::next(&mut self.pages), if reads && self.queues.len() < HELD => match page {
                     Some(LookBack::Page(page)) => self.page(page).await,
-                    // The session was lost again meanwhile, and the team asks again.
-                    Some(LookBack::Left(_)) if self.missed => Ok(()),
                     Some(LookBack::Left(channels)) => {
                         tracing::warn!(channels = channels.len(), "channels cannot be read; the others do not wait for them");
                         self.unread = channels;
-                        self.release().await
+                        self.settle().await
                     }
                     None => self.caught_up().await,
                 },
@@ -217,7 +223,7 @@ impl Intake {
     }
 
     /// Work is done, and what it yields is told, unless its message was deleted meanwhile.
-    async fn done(&mut self, done: QueueWork) -> Result<(), Gone> {
+    async fn done(&mut self, done: FinishedJob) -> Result<(), Gone> {
         self.queues.done(&done);
         match (done.message, done.fact) {
             (Some((channel, message)), Some(fact)) if self.queues.waits(channel, message) => {
@@ -275,8 +281,9 @@ impl Intake {
             }
             Signal::Resumed if from.is_none() => {
                 // What the session repeats was told before this.
-                if !self.missed && (self.pages.is_none() || !self.unread.is_empty()) {
-                    self.release().await?;
+                self.is_listener_down = false;
+                if self.held.is_some() {
+                    self.settle().await?;
                 }
                 let identity = self.reader.us(Clone::clone);
                 self.tell(Inbound::Connected { fresh: false, identity }).await
@@ -298,6 +305,7 @@ impl Intake {
                     None => {
                         if self.team_role.is_some() {
                             // What a role's bot hears meanwhile comes after what only the listener would have heard.
+                            self.is_listener_down = true;
                             self.hold();
                         }
                         self.tell(Inbound::Disconnected { reason }).await
@@ -310,8 +318,8 @@ impl Intake {
                 Some(_) => Ok(()),
             },
             Signal::Fatal { reason } => {
-                if from.is_none() && !self.missed {
-                    self.release().await?;
+                if from.is_none() && std::mem::take(&mut self.is_listener_down) {
+                    self.settle().await?;
                 }
                 self.tell(Inbound::Fatal { role: from, reason }).await
             }
@@ -349,7 +357,7 @@ impl Intake {
         if from.is_some() {
             return match fresh {
                 true if self.missed => Ok(()),
-                true if self.pages.is_none() => self.ask().await,
+                true if self.pages.is_none() || !self.unread.is_empty() => self.ask().await,
                 true => {
                     self.role_came = true;
                     Ok(())
@@ -357,6 +365,7 @@ impl Intake {
                 false => Ok(()),
             };
         }
+        self.is_listener_down = false;
         for guild in guilds {
             match self.reader.rest(None).server_roles(guild).await {
                 Ok(roles) => self.reader.change(|us| note_roles(us, &roles)),
@@ -465,7 +474,12 @@ impl Intake {
     async fn hold_or(&mut self, event: QueuedMessage) -> Result<(), Gone> {
         match &mut self.held {
             Some(held) if self.holds_all || self.unread.contains(&event.channel()) => {
-                held.push(event);
+                if self.is_listener_down && (self.is_dropped || held.len() >= HELD / 2) {
+                    self.is_dropped = true;
+                    held.clear();
+                } else {
+                    held.push(event);
+                }
                 Ok(())
             }
             Some(_) | None => self.event(event).await,
@@ -599,15 +613,24 @@ impl Intake {
     /// Everything that was missed is told, and now what waited.
     async fn caught_up(&mut self) -> Result<(), Gone> {
         self.pages = None;
-        if self.missed {
-            // The session was lost again meanwhile, and the team asks again.
+        self.unread.clear();
+        self.settle().await
+    }
+
+    /// Tells what waited, where nothing that comes before it is still to come.
+    async fn settle(&mut self) -> Result<(), Gone> {
+        let reads = self.pages.is_some() && self.unread.is_empty();
+        // Where the session was lost again meanwhile, the team asks again.
+        if self.missed || self.is_listener_down || reads {
             return Ok(());
         }
-        if std::mem::take(&mut self.role_came) {
+        if self.role_came || self.is_dropped {
             return self.ask().await;
         }
-        self.unread.clear();
         self.release().await?;
+        if self.pages.is_some() {
+            return Ok(());
+        }
         self.note_through();
         self.catching_up = true;
         self.tell_live().await

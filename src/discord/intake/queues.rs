@@ -46,7 +46,7 @@ impl std::fmt::Debug for Job {
 }
 
 /// A piece of work that is done.
-pub(super) struct QueueWork {
+pub(super) struct FinishedJob {
     queue: Queue,
     pub(super) message: Option<(ChannelId, MessageId)>,
     pub(super) fact: Option<Inbound>,
@@ -83,7 +83,7 @@ pub(super) struct Queues {
     /// What waits in each queue behind the work that it has under way.
     queues: BTreeMap<Queue, VecDeque<Job>>,
     channels: BTreeMap<ChannelId, PendingChannel>,
-    pub(super) under_way: FuturesUnordered<BoxFuture<'static, QueueWork>>,
+    pub(super) under_way: FuturesUnordered<BoxFuture<'static, FinishedJob>>,
     count: usize,
 }
 
@@ -134,11 +134,11 @@ impl Queues {
 
     fn start(&self, queue: Queue, Job { message, work }: Job) {
         self.under_way
-            .push(Box::pin(async move { QueueWork { queue, message, fact: work.await } }));
+            .push(Box::pin(async move { FinishedJob { queue, message, fact: work.await } }));
     }
 
     /// A piece of work is done: what comes after it in its queue begins.
-    pub(super) fn done(&mut self, done: &QueueWork) {
+    pub(super) fn done(&mut self, done: &FinishedJob) {
         self.count = self.count.saturating_sub(1);
         if let Some((channel, _)) = done.message
             && let Some(pending) = self.channels.get_mut(&channel)
@@ -220,8 +220,8 @@ mod tests {
         Queue::Author(HERE, UserId(author))
     }
 
-    fn done(author: u64, message: u64) -> QueueWork {
-        QueueWork { queue: queue(author), message: Some((HERE, MessageId(message))), fact: None }
+    fn done(author: u64, message: u64) -> FinishedJob {
+        FinishedJob { queue: queue(author), message: Some((HERE, MessageId(message))), fact: None }
     }
 
     #[test]

@@ -122,8 +122,6 @@ pub struct Rest {
     over: Arc<Notify>,
     /// The token was refused; until then it is not shown again.
     refused_until: Arc<AtomicU64>,
-    /// Whether it was refused in the last call that Discord answered.
-    is_refused: Arc<AtomicBool>,
 }
 
 /// A place among the calls under way, given back at the end of whatever becomes of the call.
@@ -231,7 +229,6 @@ impl Rest {
             governor: Arc::new(Mutex::new(governor)),
             over: Arc::default(),
             refused_until: Arc::default(),
-            is_refused: Arc::default(),
         }
     }
 
@@ -241,9 +238,9 @@ impl Rest {
         &self.pool
     }
 
-    /// Whether Discord knows this token no more.
+    /// Whether Discord refused this token just now.
     pub(crate) fn is_refused(&self) -> bool {
-        self.is_refused.load(Ordering::Relaxed)
+        self.pool.now() < self.refused_until.load(Ordering::Relaxed)
     }
 
     /// The token, for the gateway.
@@ -257,7 +254,7 @@ impl Rest {
         let patience = if call.urgent { INTERACTION_TIMEOUT } else { PATIENCE };
         let mut tries = 0;
         loop {
-            if !call.bare && self.pool.now() < self.refused_until.load(Ordering::Relaxed) {
+            if !call.bare && self.is_refused() {
                 return Err(RestError::Unauthorized);
             }
             let place = self.place(&route, patience).await?;
@@ -265,10 +262,7 @@ impl Rest {
             let outcome = self.once(&call, &route, &place).await;
             drop(place);
             let error = match outcome {
-                Ok(answer) => {
-                    self.is_refused.store(false, Ordering::Relaxed);
-                    return Ok(answer);
-                }
+                Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             tracing::debug!(call = call.name(), %error, tries, "discord call failed");
@@ -381,7 +375,6 @@ impl Rest {
         }
         if error == RestError::Unauthorized && !call.bare {
             self.refused_until.store(now + REFUSED_MS, Ordering::Relaxed);
-            self.is_refused.store(true, Ordering::Relaxed);
         }
         if counts_as_invalid(status, &error) {
             lock(&self.pool.invalid).count(now);

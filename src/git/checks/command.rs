@@ -19,7 +19,7 @@ use crate::git::{CommitId, GitError, Project, Result, TreeId, counts};
 use crate::platform::confinement::Confinement;
 use crate::platform::layers::{Layers, UpperLayer};
 use crate::platform::supervise::{self, EndedBy, Exit, OnCap, OnEof, Spec};
-use crate::platform::{clock, files, inside, layers, machine, redact, spawn, tasks};
+use crate::platform::{clock, files, inside, layers, machine, places, redact, spawn, tasks};
 
 /// Bytes of output that go into the evidence.
 const TAIL_BYTES: usize = 4096;
@@ -102,6 +102,7 @@ impl CheckFolders {
         };
         let tree = TreeId(self.project.repository()?.find_commit(commit.0)?.tree_id());
         for environment in environments {
+            layout.has_modules |= files::exists(&environment.home().join(places::GO_MODULES));
             times::touch(&self.project, environment, tree, &layout.tree.lies)?;
             for path in &environment.record.made {
                 layers::show_through(&layout.tree.lies, path);

@@ -37,6 +37,8 @@ pub(super) struct Layout {
     pub(super) var_tmp: PathBuf,
     /// Where downloads are kept, for what prepares checks.
     pub(super) cache: Option<Folder>,
+    /// Whether Go's modules were prepared in the home.
+    pub(super) has_modules: bool,
     /// Of these folders checks see more than what lies there: what was prepared, in layers below.
     pub(super) layers: Vec<Layers>,
 }
@@ -60,6 +62,7 @@ impl Layout {
             tmp: at("tmp", PathBuf::from("/tmp")),
             var_tmp: root.join("var-tmp"),
             cache: None,
+            has_modules: false,
             layers: Vec::new(),
         }
     }
@@ -195,8 +198,7 @@ impl View {
         tools.extend(installed.flat_map(|path| places::installation(path)).filter(apart));
         tools.extend(super::carry::interpreters(carried).into_iter().filter(apart));
         // What a preparation downloads is in the home of the checks, and would be hidden by the person's own.
-        let own_modules = self.layout.cache.is_some()
-            || files::exists(&self.layout.home.lies.join(places::GO_MODULES));
+        let own_modules = self.layout.cache.is_some() || self.layout.has_modules;
         for path in tools {
             if own_modules && path.ends_with(places::GO_MODULES) {
                 continue;

@@ -472,6 +472,7 @@ pub(in crate::onboarding) fn write(
     values: &[(&str, Setting)],
     journal: &mut Journal,
 ) -> Result<Option<Vec<String>>, SetupError> {
+    let _alone = workspace::edit::alone(root)?;
     let earlier =
         journal.file(file.name()).and_then(|value| serde_json::from_value(value.clone()).ok());
     let Some(change) = settings::plan(root, file, values, earlier)? else {
