@@ -211,8 +211,7 @@ async fn without_checks_a_person_uses_those_that_the_project_shows() {
     assert!(runtime().contains("[make, test]"), "{}", runtime());
     let evidence = done.work.evidence.unwrap();
     assert!(evidence.is_green() && evidence.checks[0].name == "make test", "{evidence:?}");
-    let room = house.transcript().await;
-    assert!(room.contains("Checks chosen by Owner"), "{room}");
+    house.reads(&asked, "Checks chosen by Owner").await;
     // The next change is proven without a word.
     let next = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
     house.becomes(&next, RequestStatus::Committed).await;
