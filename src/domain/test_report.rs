@@ -31,6 +31,13 @@ pub struct TestOutcomes {
 }
 
 impl TestOutcomes {
+    /// How many tests are left out by their place alone, as `[2] tests/test_a.py:9: why` says.
+    fn left_out(&self) -> usize {
+        let count =
+            |name: &String| name.strip_prefix('[')?.split_once(']')?.0.parse::<usize>().ok();
+        self.skipped.iter().filter_map(count).sum()
+    }
+
     /// Notes a test. Runners may tell one twice, as where it passes and cannot be taken down: a failure counts.
     pub fn add(&mut self, name: String, outcome: TestOutcome) {
         match outcome {
@@ -171,9 +178,9 @@ pub fn compare(name: &str, base: Option<ComparedRun<'_>>, now: ComparedRun<'_>) 
             |it: &&String| [&ran, &before.skipped].into_iter().any(|all| all.contains(*it));
         let is_gone = |it: &&String| !is_there(it);
         let came = after.passed.iter().filter(|it| !is_known(it)).count();
-        // One that was renamed is gone and came. What pytest leaves out it names by its place alone.
-        let left_out = |it: &&String| it.starts_with('[') && !before.skipped.contains(*it);
-        let came = came.saturating_sub(after.skipped.iter().filter(left_out).count());
+        // One that was renamed is gone and came. What pytest leaves out it names by its place alone, and counts there.
+        let left_out = after.left_out().saturating_sub(before.left_out());
+        let came = came.saturating_sub(left_out);
         let is_less = ran.iter().filter(is_gone).count() > came;
         found.lost = names(&|it| after.skipped.contains(*it) || (is_less && is_gone(it)), &ran);
         // It fails by something that no test names.
@@ -248,11 +255,16 @@ mod tests {
         assert_eq!(lost(&left_out), ["red"]);
         assert_eq!(lost(&tests(&["a", "b"], &[])), ["c", "red"]);
         // As pytest names what is left out.
-        let by_place = TestOutcomes {
-            skipped: BTreeSet::from(["[1] test_a.py:9: why".to_owned()]),
-            ..tests(&["b", "c", "new", "red"], &[])
+        let by_place = |place: &str, passed: &[&str]| TestOutcomes {
+            skipped: BTreeSet::from([place.to_owned()]),
+            ..tests(passed, &[])
         };
-        assert_eq!(lost(&by_place), ["a"]);
+        assert_eq!(lost(&by_place("[1] test_a.py:9: why", &["b", "c", "new", "red"])), ["a"]);
+        let three = by_place("[3] test_a.py:9: why", &["red", "n1", "n2", "n3", "n4"]);
+        assert_eq!(lost(&three), ["a", "b", "c"]);
+        let (was, is) =
+            (by_place("[1] t.py:9: why", &["a"]), by_place("[1] t.py:10: why", &["renamed"]));
+        assert!(beside(Some((false, &was)), (false, &is)).lost.is_empty());
         // As runners that name failures alone.
         let (two, one) = (tests(&[], &["x", "z"]), tests(&[], &["z"]));
         assert!(beside(Some((true, &two)), (true, &one)).lost.is_empty());

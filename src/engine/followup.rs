@@ -66,7 +66,7 @@ pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
     let is_asked = request.blocked.as_ref().is_some_and(|blocked| {
         matches!(blocked.code, BlockCode::Questions | BlockCode::RoleBlocked)
     });
-    is_asked || message.addressed || taken.is_none_or(|words| !words.is_thanks())
+    is_asked || taken.is_none_or(|words| !words.is_thanks())
 }
 
 /// Whether a message is written to somebody else, by how it begins.

@@ -196,12 +196,12 @@ impl Delivery {
                 *lock(&self.taken).entry(discriminant(&outgoing.act)).or_default() += 1;
                 outcome
             }
-            Err(trouble) => self.failed(outgoing, &trouble),
+            Err(trouble) => self.failed(outgoing, self.bot_in(place.channel), &trouble),
         }
     }
 
-    /// What a failed try means; notes it.
-    fn failed(&self, outgoing: &Outgoing, trouble: &SendError) -> OutgoingOutcome {
+    /// What a failed try means; notes it. `bot` is who writes there for the team.
+    fn failed(&self, outgoing: &Outgoing, bot: &Speaker, trouble: &SendError) -> OutgoingOutcome {
         let taken = lock(&self.taken).get(&discriminant(&outgoing.act)).copied();
         let taken = taken.unwrap_or_default();
         let (tries, others_went) = {
@@ -220,8 +220,8 @@ impl Delivery {
                 self.board.no_calls_until(*at);
             }
             let is_refused = matches!(trouble, SendError::Rest(RestError::Unauthorized));
-            if is_refused && !self.speakers.team.rest.is_refused() {
-                // The team's bot says it for the role.
+            if is_refused && !bot.rest.is_refused() {
+                // That one says it for the role.
                 *at = Timestamp::new(clock::now()).plus_seconds(1);
             }
         }
@@ -258,7 +258,10 @@ impl Delivery {
                 lock(&self.dms).insert(user, channel);
                 Ok(plain(channel))
             }
-            Err(error) => Err(self.failed(outgoing, &SendError::Rest(error))),
+            Err(error) => {
+                let trouble = SendError::Rest(error);
+                Err(self.failed(outgoing, &self.speakers.team, &trouble))
+            }
         }
     }
 

@@ -149,7 +149,8 @@ impl Intake {
             pages: None,
             role_came: false,
             holds_all: true,
-            is_listener_down: false,
+            // Roles' bots may come before it.
+            is_listener_down: team_role.is_some(),
             is_dropped: false,
             missed_changes: mpsc::channel(1),
             queues: Queues::default(),
@@ -303,18 +304,17 @@ impl Intake {
                 tracing::warn!(bot = ?from, reason, "gateway connection lost");
                 match from {
                     None => {
-                        if self.team_role.is_some() {
-                            // What a role's bot hears meanwhile comes after what only the listener would have heard.
-                            self.is_listener_down = true;
-                            self.hold();
-                        }
+                        self.listener_is_away();
                         self.tell(Inbound::Disconnected { reason }).await
                     }
                     Some(_) => Ok(()),
                 }
             }
             Signal::Degraded { reason } => match from {
-                None => self.tell(Inbound::Degraded { reason }).await,
+                None => {
+                    self.listener_is_away();
+                    self.tell(Inbound::Degraded { reason }).await
+                }
                 Some(_) => Ok(()),
             },
             Signal::Fatal { reason } => {
@@ -462,6 +462,14 @@ impl Intake {
                 tracing::trace!(kind, "event of no interest");
                 Ok(())
             }
+        }
+    }
+
+    /// What a role's bot hears meanwhile comes after what only the listener would have heard.
+    fn listener_is_away(&mut self) {
+        if self.team_role.is_some() {
+            self.is_listener_down = true;
+            self.hold();
         }
     }
 

@@ -77,7 +77,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     if take(turn, &id, PlanReviewer::Architect, found) {
         return;
     }
-    if !is_read {
+    if !is_read && turn.policy.gates.of_sprint_plan() != Stance::Refuse {
         let told = json!({ "sprint_id": id.as_str() });
         say::report(turn, Some(&id), "room.plan_unread", told, Vec::new());
     }
