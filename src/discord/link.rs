@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,9 @@ use crate::discord::error::RestError;
 use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{CatchUpRequest, InboundSender, Intake, Reader, TakenMessage};
+use crate::discord::intake::{
+    CatchUpRequest, InboundSender, Intake, Reader, TakenMessage, patiently,
+};
 use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
 use crate::discord::problems::LinkProblems;
@@ -41,9 +42,6 @@ const ARCHIVE_PAGES: usize = 3;
 const PEOPLE: usize = 50;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
 const SIGNALS: usize = 1_024;
-/// Reads of a list of channels, and the pause after the first one, which doubles.
-const TRIES: u32 = 6;
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How to reach Discord.
 #[derive(Debug)]
@@ -326,22 +324,4 @@ impl Link {
         self.closing.cancel();
         self.sessions.flush();
     }
-}
-/// Repeats a read that nothing can be caught up with without.
-async fn patiently<T, F>(read: impl Fn() -> F) -> Result<T, RestError>
-where
-    F: Future<Output = Result<T, RestError>>,
-{
-    let mut pause = FIRST_PAUSE;
-    for _ in 1..TRIES {
-        match read().await {
-            Err(error) if error.is_retryable() => {
-                tracing::warn!(%error, "catching up waits");
-                tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
-                pause *= 2;
-            }
-            outcome => return outcome,
-        }
-    }
-    read().await
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::lifecycle::{self, ReportChange, WorkflowDecision};
+use super::say::CatalogText;
 use super::split::asked;
 use super::turn::Turn;
 use super::{ending, progress, questions, say, sprint};
@@ -27,7 +28,7 @@ fn of_put_aside(
     turn: &mut Turn<'_>,
     actor: &Actor,
     id: &RequestId,
-    decide: impl FnOnce(&mut Turn<'_>, &ItemId, &str) -> (&'static str, Value),
+    decide: impl FnOnce(&mut Turn<'_>, &ItemId, &str) -> CatalogText,
 ) -> Option<Answer> {
     let item = sprint::put_aside_with(turn, id)?;
     let (item, title) = (item.backlog_id.clone(), item.title.clone());

@@ -7,6 +7,7 @@ use super::authorize::{Granted, act};
 use super::decision::Answer;
 use super::message::{reply, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
+use super::say::CatalogText;
 use super::turn::Turn;
 use super::{questions, runs, say, train};
 use crate::domain::block::BlockCode;
@@ -80,7 +81,7 @@ pub(super) fn steer(
     granted: &Granted<act::Say>,
     id: &RequestId,
     text: &str,
-) -> Result<(&'static str, Value), (&'static str, Value)> {
+) -> Result<CatalogText, CatalogText> {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     let name = granted.name();
     let late = too_late(turn, id);
@@ -120,7 +121,7 @@ pub(super) fn reaches_somebody(turn: &mut Turn<'_>, id: &RequestId, key: Message
 
 /// What is told to whoever writes to a request for which nobody reads any more: its commit is on the way to the branch,
 /// or it ends with an action that runs already.
-pub(super) fn too_late(turn: &Turn<'_>, id: &RequestId) -> Option<(&'static str, Value)> {
+pub(super) fn too_late(turn: &Turn<'_>, id: &RequestId) -> Option<CatalogText> {
     if train::is_merging(turn, id) {
         return Some(("words_too_late", json!({ "request_id": id.as_str() })));
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Wake};
 use super::lanes::{addable, may_only_be_answered, step_named};
+use super::say::CatalogText;
 use super::turn::Turn;
 use super::{gates, handoff, lanes, progress, questions, say, train};
 use crate::domain::actor::Actor;
@@ -67,8 +68,6 @@ pub(super) fn change(
         Err((key, values)) => Answer::Refused(say::content(key, language, values)),
     }
 }
-
-type CatalogText = (&'static str, Value);
 
 fn changed(
     turn: &mut Turn<'_>,

@@ -92,6 +92,7 @@ fn read(turn: &mut Turn<'_>, run: &Run) {
     }
 }
 
+/// Whether a run judges what was made before.
 fn judges(turn: &Turn<'_>, run: &Run) -> bool {
     run.step.is_some() && turn.step(&run.request_id).is_some_and(|step| step.kind.judges())
 }

@@ -15,6 +15,9 @@ use crate::domain::plan_decision::{DecidedBy, PlanDecision};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 
+/// A key of the catalog with its values.
+pub(super) type CatalogText = (&'static str, Value);
+
 /// A catalog key with its values, in a language.
 pub(super) fn content(key: &str, language: Language, values: Value) -> Content {
     let values = match values {

@@ -1,9 +1,10 @@
 //! Words that are commands when a message is nothing but them: `status`, `status <request>` and
 //! `cancel <request>`. They cost no agent's turn (`spec/teams.md` 13.E #73).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::authorize::{Resource, authorize};
+use super::say::CatalogText;
 use super::turn::Turn;
 use super::{intent, parse, sprint, standing, withdrawal};
 use crate::domain::actor::Actor;
@@ -97,14 +98,8 @@ fn read_sprint(text: &str) -> Option<TextCommand> {
         _ => {}
     }
     let begins = text.lines().next().is_some_and(only_sprint_start);
-    let names = |line: &str| {
-        let label =
-            ["milestone", "마일스톤"].into_iter().find_map(|it| line.trim().strip_prefix(it));
-        label.is_some_and(|rest| rest.trim_start().starts_with([':', '=']))
-    };
-    let has_milestone = text.to_lowercase().lines().any(names);
     let kickoff = parse::parse_kickoff(text);
-    (begins && has_milestone && !kickoff.milestone.is_empty())
+    (begins && parse::names_milestone(text) && !kickoff.milestone.is_empty())
         .then(|| TextCommand::SprintStart(Box::new(kickoff)))
 }
 
@@ -152,7 +147,7 @@ pub(super) fn obey(
     actor: &Actor,
     message: &Message,
     word: TextCommand,
-) -> (&'static str, Value) {
+) -> CatalogText {
     // In a channel everybody reads the answer.
     let alone = message.guild_id.is_none().then_some(actor);
     match word {
@@ -197,7 +192,7 @@ pub(super) fn obey(
     }
 }
 
-fn unknown(id: &RequestId) -> (&'static str, Value) {
+fn unknown(id: &RequestId) -> CatalogText {
     ("unknown_request", json!({ "request_id": id.as_str() }))
 }
 

@@ -154,7 +154,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     at("write", path, fs::write(path, bytes))
 }
 
-/// Writes a file that only its owner can read (mode 0600).
+/// Writes a file that only its owner can read (mode 0600), replacing it whole; no sync.
 pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     let (temp, mut file) = fresh_beside(path, 0o600)?;
     at("write", &temp, file.write_all(bytes.as_ref()))?;

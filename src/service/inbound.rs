@@ -219,7 +219,7 @@ fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
     // One that is several requests now is not one of them.
     let first = conversation.reply_route.message_id.filter(|_| request.params.parts.len() != 1);
     let first = asked.zip(first).map(|(channel, id)| (id, TakenMessage { channel, is_sure: true }));
-    let room = conversation.room.as_ref().and_then(|room| room.thread_id).or(asked);
+    let room = conversation.place();
     let words = request.params.followups.iter().filter_map(|words| {
         let (id, is_sure) = (words.message_id?, words.channel_id.is_some());
         Some((id, TakenMessage { channel: words.channel_id.or(room)?, is_sure }))

@@ -19,7 +19,7 @@ use crate::platform::tasks;
 const PAGE: usize = 100;
 /// Rounds of such reads for what became of a message.
 const ROUNDS: u32 = 10;
-/// Reads of a channel in a row before others come first, and the pause after the first one, which doubles.
+/// Reads in a row before others come first, and the pause after the first one, which doubles.
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -151,12 +151,12 @@ impl Reader {
             }
         };
         let later = |NotNow| Stop::Later(message);
-        let missed = match patiently(channel, read).await.map_err(later)? {
+        let missed = match from_channel(channel, read).await.map_err(later)? {
             Some(Some(data)) => {
                 let Some(at) = data.get("edited_timestamp").filter(|at| !at.is_null()) else {
                     return Ok(());
                 };
-                let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
+                let seen = from_channel(channel, || rest.channel(channel)).await.map_err(later)?;
                 let Some(seen) = seen else { return Ok(()) };
                 // It is read once more in its turn, after which no older wording can come.
                 let mut edit =
@@ -188,11 +188,11 @@ async fn channel_after(
     out: &mpsc::Sender<LookBack>,
 ) -> Result<(), Stop> {
     let later = |NotNow| Stop::Later(after);
-    let seen = patiently(channel, || rest.channel(channel)).await.map_err(later)?;
+    let seen = from_channel(channel, || rest.channel(channel)).await.map_err(later)?;
     let Some(seen) = seen else { return Ok(()) };
     loop {
         let later = |NotNow| Stop::Later(after);
-        let messages = patiently(channel, || rest.messages_after(channel, after)).await;
+        let messages = from_channel(channel, || rest.messages_after(channel, after)).await;
         let messages = messages.map_err(later)?.unwrap_or_default();
         let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
         let more = newest > after.0 && messages.len() >= PAGE;
@@ -209,24 +209,41 @@ async fn channel_after(
 struct NotNow;
 
 /// Repeats a read a few times; `None` where the channel is not ours to read.
-async fn patiently<T, Fut>(channel: ChannelId, read: impl Fn() -> Fut) -> Result<Option<T>, NotNow>
+async fn from_channel<T, Fut>(
+    channel: ChannelId,
+    read: impl Fn() -> Fut,
+) -> Result<Option<T>, NotNow>
+where
+    Fut: Future<Output = Result<T, RestError>>,
+{
+    match patiently(read).await {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_retryable() => Err(NotNow),
+        Err(error) => {
+            tracing::warn!(%error, %channel, "not to be read, and left out of catching up");
+            Ok(None)
+        }
+    }
+}
+
+/// Repeats a read a few times while it may work yet.
+///
+/// # Errors
+/// That of the last time.
+pub(crate) async fn patiently<T, Fut>(read: impl Fn() -> Fut) -> Result<T, RestError>
 where
     Fut: Future<Output = Result<T, RestError>>,
 {
     let mut pause = FIRST_PAUSE;
-    for _ in 0..TRIES {
+    for _ in 1..TRIES {
         match read().await {
-            Ok(value) => return Ok(Some(value)),
             Err(error) if error.is_retryable() => {
-                tracing::warn!(%error, %channel, "catching up waits");
+                tracing::warn!(%error, "catching up waits");
                 tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
                 pause *= 2;
             }
-            Err(error) => {
-                tracing::warn!(%error, %channel, "not to be read, and left out of catching up");
-                return Ok(None);
-            }
+            outcome => return outcome,
         }
     }
-    Err(NotNow)
+    read().await
 }

@@ -27,8 +27,8 @@ mod queues;
 mod reader;
 mod reading;
 
-pub(crate) use catch_up::CatchUpRequest;
 pub use catch_up::TakenMessage;
+pub(crate) use catch_up::{CatchUpRequest, patiently};
 use catch_up::{Gone, LookBack, MessageChange, Page};
 use queues::{FinishedJob, Job, Queue, Queues};
 pub(crate) use reader::Reader;

@@ -95,3 +95,12 @@ pub struct RequestConversation {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub refusals: BTreeSet<Refusal>,
 }
+
+impl RequestConversation {
+    /// Where people talk about the request: its room, else the channel in which it was asked for.
+    #[must_use]
+    pub fn place(&self) -> Option<ChannelId> {
+        let thread = self.room.as_ref().and_then(|room| room.thread_id);
+        thread.or(self.reply_route.channel_id)
+    }
+}

@@ -17,6 +17,7 @@ use crate::domain::request::{ActionAtGate, EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
+use crate::engine::say::CatalogText;
 use crate::engine::turn::Turn;
 use crate::engine::{contract, lanes, say};
 
@@ -153,12 +154,7 @@ pub(super) const fn may_be_asked_about(kind: GateKind) -> bool {
 }
 
 /// What a person needs to see to decide: what, why, how risky, who may, until when.
-fn card(
-    policy: &Policy,
-    request: &Request,
-    gate: &Gate,
-    expires_at: Timestamp,
-) -> (&'static str, Value) {
+fn card(policy: &Policy, request: &Request, gate: &Gate, expires_at: Timestamp) -> CatalogText {
     let mut values = json!({
         "request_id": request.request_id.as_str(),
         "title": say::title(&request.scope),

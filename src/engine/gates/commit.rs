@@ -9,9 +9,9 @@ use crate::domain::block::BlockCode;
 use crate::domain::evidence::{Candidate, Evidence, Proof};
 use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
-use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::policy::GateTable;
-use crate::domain::request::{Followup, Request, RequestStatus};
+use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say, train};
 
@@ -50,12 +50,6 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     true
 }
 
-/// Where people talk about a request.
-pub(super) fn room_of(request: &Request) -> Option<ChannelId> {
-    let thread = request.conversation.room.as_ref().and_then(|room| room.thread_id);
-    thread.or(request.conversation.reply_route.channel_id)
-}
-
 /// A person has said yes to the commit, and so to what guards found in it; whether they had its room before them.
 pub(super) fn accept(
     turn: &mut Turn<'_>,
@@ -65,11 +59,11 @@ pub(super) fn accept(
 ) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
-        // Whoever decides has the room before them, and not what was said elsewhere.
-        let room = room_of(request);
         if !sees_room {
             return;
         }
+        // They have not seen what was said elsewhere.
+        let room = request.conversation.place();
         let is_elsewhere = |words: &Followup| match words.channel_id {
             Some(channel) => Some(channel) != room,
             None => words.message_id.is_none(),

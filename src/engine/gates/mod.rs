@@ -185,7 +185,7 @@ fn settle(
     };
     let values = json!({ "decision": word, "by": name, "question": question, "reason": reason });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
-    let room = turn.request(&id).and_then(commit::room_of);
+    let room = turn.request(&id).and_then(|request| request.conversation.place());
     let sees_room = match seen {
         ShownContent::Card(_, channel, _) => Some(channel) == room,
         ShownContent::Form(_) => gate.card.map(|(channel, _)| channel) == room,

@@ -62,6 +62,16 @@ pub fn parse_kickoff(text: &str) -> Kickoff {
     kickoff
 }
 
+/// Whether a text names a milestone in a line of its own, by its label with `:` or `=` behind it.
+#[must_use]
+pub fn names_milestone(text: &str) -> bool {
+    let names = |line: &str| {
+        let label = MILESTONE.iter().find_map(|it| line.trim().strip_prefix(it));
+        label.is_some_and(|rest| rest.trim_start().starts_with([':', '=']))
+    };
+    text.to_lowercase().lines().any(names)
+}
+
 /// The requirements of a JSON value: a list of texts, or one text; trimmed, each once.
 #[must_use]
 pub fn normalize_requirements(value: &Value) -> Vec<String> {

@@ -8,7 +8,7 @@ mod paths;
 mod relay;
 mod sprint_words;
 
-pub use kickoff::{Kickoff, normalize_requirements, parse_kickoff};
+pub use kickoff::{Kickoff, names_milestone, normalize_requirements, parse_kickoff};
 pub use paths::normalize_artifact_hint;
 pub use relay::is_hand_off;
 pub use sprint_words::is_sprint_start_text;

@@ -13,6 +13,7 @@ use crate::domain::sprint::{
 };
 use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::decision::Answer;
+use crate::engine::say::CatalogText;
 use crate::engine::turn::Turn;
 use crate::engine::{ending, say as words};
 
@@ -24,9 +25,6 @@ const BRIEF: usize = 8_000;
 const REQUIREMENTS: (usize, usize) = (40, 500);
 /// Files that go along.
 const ARTIFACTS: usize = 12;
-
-/// A key of the catalog with its values.
-pub(in crate::engine) type CatalogText = (&'static str, Value);
 
 fn answer(language: Language, said: Result<CatalogText, CatalogText>) -> Answer {
     match said {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::backlog::flat;
-use super::commands::{CatalogText, started};
+use super::commands::started;
 use super::{queue, sourcing};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemSource};
@@ -11,6 +11,7 @@ use crate::domain::request::Request;
 use crate::domain::result::ProposedItem;
 use crate::domain::sprint::{Kickoff, SprintStatus};
 use crate::engine::authorize::{Granted, act};
+use crate::engine::say::CatalogText;
 use crate::engine::turn::Turn;
 
 /// Proposals as new items: none of them changes an item that is there, nor waits for anything but another of them.

@@ -77,12 +77,13 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     if take(turn, &id, PlanReviewer::Architect, found) {
         return;
     }
-    if !is_read && turn.policy.gates.of_sprint_plan() != Stance::Refuse {
+    let stance = turn.policy.gates.of_sprint_plan();
+    if !is_read && stance != Stance::Refuse {
         let told = json!({ "sprint_id": id.as_str() });
         say::report(turn, Some(&id), "room.plan_unread", told, Vec::new());
     }
     let is_open = turn.sprint(&id).is_some_and(|sprint| sprint.planning.review.is_open());
-    match turn.policy.gates.of_sprint_plan() {
+    match stance {
         Stance::Allow if !is_open && is_read => goes_on(turn, &id),
         Stance::Refuse => turned_down(turn, &id),
         Stance::Ask | Stance::Allow => ask(turn, &id),

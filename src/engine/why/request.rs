@@ -1,6 +1,6 @@
 //! What a request waits for.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
@@ -10,6 +10,7 @@ use crate::domain::request::{Request, RequestStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::gates::by_guard;
+use crate::engine::say::CatalogText;
 use crate::engine::{plan_is_full, say, standing, train};
 
 /// The line for a request. `request` is the record, open or ended.
@@ -33,7 +34,7 @@ pub(super) fn reason(
     policy: &Policy,
     request: &Request,
     now: Timestamp,
-) -> (&'static str, Value) {
+) -> CatalogText {
     let id = &request.request_id;
     let plain = json!({ "request_id": id.as_str(), "status": request.status });
     match request.status {
@@ -68,12 +69,7 @@ pub(super) fn shown(policy: &Policy, at: Timestamp) -> String {
     at.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M")
 }
 
-fn moving(
-    state: &State,
-    policy: &Policy,
-    id: &RequestId,
-    now: Timestamp,
-) -> Option<(&'static str, Value)> {
+fn moving(state: &State, policy: &Policy, id: &RequestId, now: Timestamp) -> Option<CatalogText> {
     if let Some(run) = state.runs.values().find(|run| run.request_id == *id) {
         let values = json!({
             "request_id": id.as_str(),

@@ -11,13 +11,17 @@ use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::engine::say::CatalogText;
 use crate::engine::sprint::slots_of;
 use crate::engine::sprint::todos::{self, TodoRecords, TodoWait};
 
-type Reason = (&'static str, Value);
-
 /// The reason for whatever of these has the id; an item also by what the author of its plan calls it.
-pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -> Option<Reason> {
+pub(super) fn reason(
+    state: &State,
+    policy: &Policy,
+    id: &str,
+    now: Timestamp,
+) -> Option<CatalogText> {
     let sprints = || state.sprints.values().map(AsRef::as_ref);
     let todos =
         || sprints().flat_map(|it: &Sprint| it.work.todos.iter().map(move |todo| (it, todo)));
@@ -42,7 +46,7 @@ pub(super) fn reason(state: &State, policy: &Policy, id: &str, now: Timestamp) -
     }
 }
 
-fn of_item(state: &State, policy: &Policy, item: &Item, now: Timestamp) -> Reason {
+fn of_item(state: &State, policy: &Policy, item: &Item, now: Timestamp) -> CatalogText {
     let is_its = |todo: &&Todo| todo.backlog_id.as_ref() == Some(&item.backlog_id);
     let selected = state.active_sprint().and_then(|sprint| {
         let todo = sprint
@@ -87,7 +91,7 @@ pub(in crate::engine) fn of_todo(
     waits: &TodoWaits<'_>,
     todo: &Todo,
     now: Timestamp,
-) -> Reason {
+) -> CatalogText {
     let sprint = waits.sprint;
     let values = |more: Value| {
         let mut values = json!({ "id": todo.progress.todo_id, "title": todo.title, "status": todo.progress.status });
@@ -156,7 +160,7 @@ impl<'s> TodoWaits<'s> {
     }
 }
 
-fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> Reason {
+fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) -> CatalogText {
     let todos = &sprint.work.todos;
     let titles = |status: TodoStatus| -> Vec<&str> {
         todos.iter().filter(|it| it.progress.status == status).map(|it| it.title.as_str()).collect()
