@@ -307,6 +307,21 @@ impl RunOutcome {
             (other, _, _) => other,
         }
     }
+
+    /// Of a run that asked for more than it may spend and was refused, which agents tell in words of their own: as
+    /// a connection that was cut, or a server's fault.
+    #[must_use]
+    pub fn beyond_budget(self, words: &str) -> Self {
+        match self {
+            Self::Failed { kind, answer, .. } if kind != FailKind::Cancelled => Self::Failed {
+                kind: FailKind::Budget,
+                message: words.to_owned(),
+                until: None,
+                answer,
+            },
+            other => other,
+        }
+    }
 }
 
 /// Days that a limit lasts at most; what lies further ahead is not believed.

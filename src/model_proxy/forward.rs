@@ -35,6 +35,19 @@ struct TooLarge;
 /// Why a body ends early.
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
+/// An answer to what is not passed on, when that is read: where it is left unread, the connection is reset, and the
+/// agent hears of that in place of the answer.
+pub(super) async fn unread(request: Request<Incoming>, answer: Response<Body>) -> Response<Body> {
+    let mut pieces = Body::new(request.into_body()).into_data_stream();
+    let mut left = LARGEST;
+    while let Some(Ok(piece)) = pieces.next().await {
+        let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        let Some(rest) = left.checked_sub(size) else { break };
+        left = rest;
+    }
+    answer
+}
+
 pub(super) async fn pass(
     client: &reqwest::Client,
     meter: &Arc<Meter>,

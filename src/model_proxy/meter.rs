@@ -34,6 +34,8 @@ pub struct MeterReading {
     pub refused: bool,
     /// Until when a server answers nothing more, where its last answer says so.
     pub limited_until: Option<Timestamp>,
+    /// The run asked for more than it may spend, and was refused.
+    pub over_budget: bool,
 }
 
 /// What is kept of a proxy, so that a restart goes on with it.
@@ -99,6 +101,11 @@ impl Meter {
     /// Whether the run has spent what it may.
     pub(super) fn is_spent(&self) -> bool {
         !self.allowance.is_unlimited() && self.allowance.share(self.counted().usage) >= 1.0
+    }
+
+    /// The run asks for more than it may spend.
+    pub(super) fn refused_as_spent(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).counted.over_budget = true;
     }
 
     /// Counts an answer: as it says, or by the bytes of question and answer.

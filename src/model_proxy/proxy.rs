@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::either::Either;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::answer::{ProxyRefusal, bare, no};
+use super::answer::{ProxyRefusal, SPENT, bare, no};
 use super::error::ModelProxyError;
 use super::meter::{self, Meter, MeterReading, RateLimitSign, SavedAccess};
 use super::outside::{self, AllowedHosts};
@@ -123,7 +123,10 @@ impl ModelProxy {
             FillUnit::Bytes | FillUnit::Tokens => fill,
         });
         let refusal = self.meter.refusal().map(|words| agents::beginning(&words));
-        let result = outcome.outcome.by_server(refusal.as_deref(), counted.limited_until);
+        let mut result = outcome.outcome.by_server(refusal.as_deref(), counted.limited_until);
+        if counted.over_budget {
+            result = result.beyond_budget(SPENT);
+        }
         AgentOutcome { outcome: result, usage: self.settle(outcome.usage), fill, ..outcome }
     }
 }
@@ -285,19 +288,22 @@ async fn answer(shared: &Arc<Connections>, request: Request<Incoming>) -> Respon
         if shown.is_some() {
             shared.refuse(Refusal::Proxy, format!("{name}, with another token")).await;
         }
-        return no(ProxyRefusal::Token, known.map(|server| server.api));
+        let answer = no(ProxyRefusal::Token, known.map(|server| server.api));
+        return forward::unread(request, answer).await;
     }
     let Some(server) = known else {
         shared.refuse(Refusal::Proxy, name.to_owned()).await;
-        return no(ProxyRefusal::Server, None);
+        return forward::unread(request, no(ProxyRefusal::Server, None)).await;
     };
     let rest = format!("/{rest}");
     let Some(asks) = api::allowed(server.api, request.method(), &rest) else {
         tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
-        return no(ProxyRefusal::Path, Some(server.api));
+        return forward::unread(request, no(ProxyRefusal::Path, Some(server.api))).await;
     };
     if asks == api::CallKind::Model && shared.meter.is_spent() {
-        return no(ProxyRefusal::Spent, Some(server.api));
+        shared.meter.refused_as_spent();
+        Arc::clone(&shared.meter).kept().await;
+        return forward::unread(request, no(ProxyRefusal::Spent, Some(server.api))).await;
     }
     forward::pass(shared.models.client(server), &shared.meter, (server, asks, &rest), request).await
 }

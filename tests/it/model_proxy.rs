@@ -255,6 +255,10 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     let place = Place::new().await;
     let limit = |opening: &mut ProxyOptions| opening.allowance.tokens = Some(200);
     let proxy = place.open(limit).await;
+    let kind = |proxy: &ModelProxy, told| match proxy.complete(failed(told)).outcome {
+        RunOutcome::Failed { kind, .. } => kind,
+        RunOutcome::Result(_) => panic!("a result"),
+    };
     let (token, port) = (proxy.address().token.clone(), proxy.address().port);
     let all = |answer: reqwest::Response| async move { answer.text().await.unwrap() };
     all(ask(&proxy, "one/responses", &token, &json!({})).await).await;
@@ -278,25 +282,30 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     assert_eq!((again.address().token.as_str(), again.counted()), (token.as_str(), once));
     all(ask(&again, "one/responses", &token, &json!({})).await).await;
     assert_eq!(again.counted().usage.tokens(), 220);
+    // What is spent to the last token failed by itself, until more was asked for.
+    assert_eq!(kind(&again, FailKind::Transport), FailKind::Transport);
     let spent = ask(&again, "one/responses", &token, &json!({})).await;
     assert_eq!(spent.status(), 400);
     assert!(all(spent).await.contains("the budget of this run is used up"));
-    let spent = ask(&again, "two/v1/messages", &token, &json!({})).await;
+    // A long conversation is heard to its end, and its answer comes instead of a connection that is reset.
+    let long = json!({"text": "x".repeat(16 << 20)});
+    let spent = ask(&again, "two/v1/messages", &token, &long).await;
     let body: Value = serde_json::from_str(&all(spent).await).unwrap();
     assert_eq!(body["type"], "error");
+    // Whatever the agent makes of it, a restart knows why; what a person ended was ended by a person.
+    assert!(counted(&place.opening().run_dir).over_budget);
+    assert_eq!(kind(&again, FailKind::Transport), FailKind::Budget);
+    assert_eq!(kind(&again, FailKind::Cancelled), FailKind::Cancelled);
     // What costs nothing is still answered.
     let free = ask(&again, "two/v1/messages/count_tokens", &token, &json!({})).await;
     assert_eq!(free.status(), 200);
     assert_eq!(again.counted().requests, 2);
 }
 
-#[tokio::test]
-async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has_none() {
-    let place = Place::new().await;
-    let proxy = place.open(|_| {}).await;
-    let token = proxy.address().token.clone();
-    let failed = |kind| AgentOutcome {
-        outcome: RunOutcome::Failed { kind, message: "no".to_owned(), until: None, answer: None },
+/// A run without a result, as its agent tells.
+fn failed(kind: FailKind) -> AgentOutcome {
+    AgentOutcome {
+        outcome: RunOutcome::failed(kind, "no".to_owned()),
         usage: Usage::default(),
         session_id: None,
         repairs: 0,
@@ -306,7 +315,14 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
         heard: Vec::new(),
         fill: None,
         handed_over: None,
-    };
+    }
+}
+
+#[tokio::test]
+async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has_none() {
+    let place = Place::new().await;
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
     let told = |kind| match proxy.complete(failed(kind)).outcome {
         RunOutcome::Failed { kind, until, .. } => (kind, until.is_some()),
         RunOutcome::Result(_) => panic!("a result"),
