@@ -84,7 +84,8 @@ fn change(project: &Project, root: &Path, number: usize) -> (Worktree, Candidate
     let parts =
         MessageParts { request: Some(id), title: "a change".to_owned(), ..MessageParts::default() };
     let at = Timestamp::from_millis(1_774_300_000_000);
-    let plan = git::plan_commit(&worktree, &parts, &CommitRules::default(), at).unwrap().unwrap();
+    let plan =
+        git::plan_commit(&worktree, None, &parts, &CommitRules::default(), at).unwrap().unwrap();
     let candidate = git::apply_commit(&worktree, &plan).unwrap();
     (worktree, candidate)
 }

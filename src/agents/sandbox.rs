@@ -4,21 +4,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::domain::config::Sandbox;
+
 /// The port of a sandbox's own loopback on which the team's proxy is.
 pub(super) const PROXY_PORT: u16 = 7_414;
 /// The environment variable that tells an agent's tools where the team listens for its run.
 pub const RUN_SOCKET: &str = "TEAMS_RUN_SOCKET";
-
-/// Whether an agent's commands are confined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sandbox {
-    /// By role: read-only, or writing within the worktree.
-    #[default]
-    Auto,
-    /// Not at all. For machines that are a sandbox themselves, and only where the operator says so.
-    Off,
-}
 
 /// What the agent may write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,15 @@ use crate::domain::lenient::is_zero;
 use crate::domain::test_report::{ComparedRun, Comparison, TestNames, TestOutcomes};
 use crate::domain::time::Timestamp;
 
+/// What a step that may write left in its worktree: its commit is made of this, whatever is written there later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedWork {
+    /// The content (git tree id).
+    pub tree: String,
+    /// The commit of the branch that it grew from.
+    pub base: String,
+}
+
 /// The work so far as a commit on `teams/<request>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
@@ -99,14 +108,14 @@ pub enum CheckVerdict {
     EnvironmentFault,
 }
 
-/// What kept a check from everything but the tree that it proves.
+/// What kept a check from everything but the tree that it proves, or an agent from what its run does not need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// Bubblewrap: a file system of its own, with the tree at the project's own path.
     Bubblewrap,
     /// The kernel's Landlock: the checkout cannot be opened; the tree lies at another path, and the network
-    /// is the machine's. Counts as not isolated.
+    /// is the machine's. A check counts as not isolated by it.
     Landlock,
     /// Nothing.
     #[default]

@@ -9,7 +9,7 @@ use crate::domain::assignment::Control;
 use crate::domain::budget::Allowance;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
-use crate::domain::evidence::ChangedPath;
+use crate::domain::evidence::{ChangedPath, Isolation, ReportedWork};
 use crate::domain::ids::{BootId, CallId, EnvelopeId, MessageId, RequestId, RunId};
 use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
@@ -359,6 +359,9 @@ pub struct RunReport {
     pub outcome: RunOutcome,
     /// What differs in the worktree from before the run, from git.
     pub changed_paths: Vec<ChangedPath>,
+    /// What it left, where it might write and has a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<ReportedWork>,
     /// Shared documents (workspace-relative) that exist and that the result names.
     #[serde(default)]
     pub documents_present: Vec<String>,
@@ -372,6 +375,9 @@ pub struct RunReport {
     pub repairs: u32,
     /// Output bytes that were over the caps and cut.
     pub dropped_bytes: u64,
+    /// What confined its agent; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// The agent, for people: `codex 0.169.0`, `rehearsal`.
     pub agent: String,
     /// The same for rules.

@@ -285,11 +285,8 @@ pub(super) fn merged(
 
 /// The branch moved on meanwhile: the candidate follows it, however often, and is proven again.
 pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId) {
-    let Some(request) = turn.edit(id) else { return };
-    request.work.spent.rebases = request.work.spent.rebases.saturating_add(1);
-    let Some(commit) = request.work.candidate.as_ref().map(|c| c.commit.clone()) else {
-        return;
-    };
+    let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
+    let Some(commit) = candidate.map(|it| it.commit.clone()) else { return };
     turn.plan(EffectKind::Rebase { request_id: id.clone(), commit, onto: None });
 }
 

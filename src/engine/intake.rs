@@ -339,6 +339,8 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     }
     let Some(request) = turn.edit(id) else { return };
     request.work.spent.renew();
+    // Its worktree may have been put in order by hand.
+    request.work.reported = None;
     request.chosen_by(SelectionSource::BlockedRetry);
     let replans = |code: BlockCode| {
         code.is_a_spent_loop() || matches!(code, BlockCode::PlanRejected | BlockCode::Parts)

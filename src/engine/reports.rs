@@ -120,12 +120,14 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Result<RunReport, String> {
         generation: 0,
         outcome: RunOutcome::Result(Arc::new(result)),
         changed_paths: Vec::new(),
+        work: None,
         documents_present: Vec::new(),
         usage: Usage::default(),
         session_id: None,
         duration_ms: 0,
         repairs: 0,
         dropped_bytes: 0,
+        isolation: None,
         agent: "dropped".to_owned(),
         agent_kind: AgentKind::default(),
         model: String::new(),
@@ -155,6 +157,9 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
                 request.work.spent.outages = 0;
                 request.work.spent.full_disks = 0;
                 request.work.result = Some(Arc::clone(&result));
+                if report.work.is_some() {
+                    request.work.reported.clone_from(&report.work);
+                }
                 if !request.route.visited_roles.contains(&report.role) {
                     request.route.visited_roles.push(report.role);
                 }

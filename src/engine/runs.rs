@@ -15,6 +15,7 @@ use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
+use crate::domain::evidence::Isolation;
 use crate::domain::ids::{BootId, CallId, MessageId, RequestId, RunId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
@@ -128,7 +129,7 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
     if usage != Usage::default() {
         let millis = turn.now.millis() - run.started_at.millis();
         let millis = u64::try_from(millis).unwrap_or_default();
-        spend(turn, &run, (run.agent.as_str(), ""), usage, millis);
+        spend(turn, &run, (run.agent.as_str(), "", None), usage, millis);
     }
     if !is_wanted(turn.before(), &run) {
         if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
@@ -165,12 +166,12 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
     Answer::Accepted
 }
 
-/// What a run has cost is noted, and taken from what may be spent. Its agent and its model are named, as far as they are
-/// known.
+/// What a run has cost is noted, and taken from what may be spent. Its agent, its model and what confined it are named,
+/// as far as they are known.
 fn spend(
     turn: &mut Turn<'_>,
     run: &Run,
-    (agent, model): (&str, &str),
+    (agent, model, isolation): (&str, &str, Option<Isolation>),
     usage: Usage,
     duration_ms: u64,
 ) {
@@ -179,7 +180,7 @@ fn spend(
         "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
         "sprint_id": request.and_then(|it| it.sprint_id.clone()),
         "todo_id": request.and_then(|it| it.todo_id.clone()),
-        "agent": agent, "model": model, "usage": usage, "ms": duration_ms,
+        "agent": agent, "model": model, "isolation": isolation, "usage": usage, "ms": duration_ms,
     });
     turn.change(Change::Append {
         file: ledger_of(turn.now, turn.zone()),
@@ -362,7 +363,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         why.clone_from(&envelope.envelope.body);
     }
     let usage = turn.policy.prices.priced(&report.model, report.usage);
-    spend(turn, &run, (&report.agent, &report.model), usage, report.duration_ms);
+    let by = (report.agent.as_str(), report.model.as_str(), report.isolation);
+    spend(turn, &run, by, usage, report.duration_ms);
     // What it spent is spent, also where nobody waits for its result any more.
     let open = turn
         .request(&run.request_id)

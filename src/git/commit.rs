@@ -16,7 +16,7 @@ use super::refs::{self, Update};
 use super::worktree::{git_time, lost_ref};
 use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff, filter, sign, tree_diff};
 use crate::domain::config::Signing;
-use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
+use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, ReportedWork};
 use crate::domain::time::Timestamp;
 use crate::platform::redact;
 
@@ -99,20 +99,26 @@ impl PlannedCommit {
     }
 }
 
-/// Computes the commit of the worktree's present content; `None` where it equals the base. Writes the
-/// objects of the content, and no ref.
+/// Computes the commit of what was reported of the worktree, as long as its base is the same and git still has it, or
+/// of its present content, of which the objects are written; `None` where that equals the base. Writes no ref.
 ///
 /// # Errors
 /// [`GitError::ForbiddenPath`] names the first path that may not be committed.
 pub fn plan_commit(
     worktree: &Worktree,
+    reported: Option<&ReportedWork>,
     parts: &MessageParts,
     rules: &CommitRules,
     at: Timestamp,
 ) -> Result<Option<PlannedCommit>> {
-    let tree = worktree.tree_id()?;
     let repository = worktree.project().repository()?;
     let base = worktree.base();
+    let reported = reported.filter(|work| work.base == base.to_string());
+    let reported = reported.and_then(|work| work.tree.parse::<TreeId>().ok());
+    let tree = match reported.filter(|tree| repository.find_tree(tree.0).is_ok()) {
+        Some(tree) => tree,
+        None => worktree.tree_id()?,
+    };
     let base_tree = repository.find_commit(base.0)?.tree()?;
     if base_tree.id() == tree.0 {
         return Ok(None);

@@ -350,11 +350,12 @@ impl Worktree {
         Ok(TreeId(content::write_settled(&view, self.project.filters(), &base, &self.seen())?))
     }
 
-    /// What differs from `tree` now, by content.
-    pub fn changed_since(&self, tree: TreeId) -> Result<Vec<ChangedPath>> {
+    /// The present content, and what differs in it from `tree`.
+    pub fn changed_since(&self, tree: TreeId) -> Result<(TreeId, Vec<ChangedPath>)> {
         let now = self.tree_id()?;
         let view = self.view()?;
-        tree_diff::changes(&view, &view.find_tree(tree.0)?, &view.find_tree(now.0)?)
+        let changed = tree_diff::changes(&view, &view.find_tree(tree.0)?, &view.find_tree(now.0)?)?;
+        Ok((now, changed))
     }
 
     /// Makes the files equal `tree`, removing what is not in it. Ignored files stay.

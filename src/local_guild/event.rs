@@ -146,6 +146,13 @@ pub(crate) struct Frame {
     pub(crate) readers: Option<Vec<Id>>,
 }
 
+impl Frame {
+    /// What the audience hears by its intents alone, without the content of a message.
+    const fn new(name: &'static str, data: Value, audience: Audience, intents: u64) -> Frame {
+        Frame { name, data, audience, intents, always: None, readers: None }
+    }
+}
+
 impl Event {
     /// The wire form; `None` if what it names has gone meanwhile.
     pub(crate) fn render(&self, render: Render<'_>) -> Option<Frame> {
@@ -159,14 +166,8 @@ impl Event {
             Some(recipients) => (Audience::Bots(recipients.to_vec()), direct),
             None => (Audience::Bots(state.listeners(channel)), in_guild),
         };
-        let told = |name, data, bots, intents| Frame {
-            name,
-            data,
-            audience: Audience::Bots(bots),
-            intents,
-            always: None,
-            readers: None,
-        };
+        let told =
+            |name, data, bots, intents| Frame::new(name, data, Audience::Bots(bots), intents);
         let everyone = |name, data, intents| told(name, data, state.member_bots(), intents);
         let here =
             |name, data, channel, intents| told(name, data, state.listeners(channel), intents);
@@ -186,7 +187,7 @@ impl Event {
                     None => Audience::Bots(state.listeners(*id)),
                 };
                 let (data, intents) = (render.channel(channel), intent::GUILDS);
-                Frame { name, data, audience, intents, always: None, readers: None }
+                Frame::new(name, data, audience, intents)
             }
             Event::ChannelDelete(data, listeners) => {
                 told("CHANNEL_DELETE", data.clone(), listeners.clone(), intent::GUILDS)
@@ -261,28 +262,17 @@ impl Event {
                     (true, only_for) => (Audience::Page(only_for), 0),
                     (false, _) => scope(*channel, intent::GUILD_MESSAGES, direct),
                 };
-                Frame {
-                    name: if created { "MESSAGE_CREATE" } else { "MESSAGE_UPDATE" },
-                    data: render.message_event(message),
-                    audience,
-                    intents,
-                    always: None,
-                    readers: Some(readers(state, message)),
-                }
+                let name = if created { "MESSAGE_CREATE" } else { "MESSAGE_UPDATE" };
+                let readers = Some(readers(state, message));
+                let data = render.message_event(message);
+                Frame { readers, ..Frame::new(name, data, audience, intents) }
             }
             Event::MessageDelete { channel, id } => {
                 let (audience, intents) =
                     scope(*channel, intent::GUILD_MESSAGES, intent::DIRECT_MESSAGES);
                 let mut data = json!({"id": id, "channel_id": channel});
                 add_guild(&mut data, guild_of(*channel));
-                Frame {
-                    name: "MESSAGE_DELETE",
-                    data,
-                    audience,
-                    intents,
-                    always: None,
-                    readers: None,
-                }
+                Frame::new("MESSAGE_DELETE", data, audience, intents)
             }
             Event::MessageDeleteBulk { channel, ids } => {
                 let data = json!({"ids": ids, "channel_id": channel, "guild_id": guild});
@@ -304,7 +294,7 @@ impl Event {
                     data["member"] = json!(member);
                 }
                 let name = if *added { "MESSAGE_REACTION_ADD" } else { "MESSAGE_REACTION_REMOVE" };
-                Frame { name, data, audience, intents, always: None, readers: None }
+                Frame::new(name, data, audience, intents)
             }
             Event::Typing { channel, user, at } => {
                 let (audience, intents) =
@@ -317,7 +307,7 @@ impl Event {
                     let member = state.users.get(user).map(|user| render.member(user, true));
                     data["member"] = json!(member);
                 }
-                Frame { name: "TYPING_START", data, audience, intents, always: None, readers: None }
+                Frame::new("TYPING_START", data, audience, intents)
             }
             Event::Pins { channel } => {
                 let (audience, intents) = scope(*channel, intent::GUILDS, intent::DIRECT_MESSAGES);
@@ -325,14 +315,7 @@ impl Event {
                     state.channels.get(channel)?.pins.first().map(|pin| payload::time(pin.at));
                 let mut data = json!({"channel_id": channel, "last_pin_timestamp": last});
                 add_guild(&mut data, guild_of(*channel));
-                Frame {
-                    name: "CHANNEL_PINS_UPDATE",
-                    data,
-                    audience,
-                    intents,
-                    always: None,
-                    readers: None,
-                }
+                Frame::new("CHANNEL_PINS_UPDATE", data, audience, intents)
             }
             Event::Webhooks { channel } => {
                 let data = json!({"guild_id": guild, "channel_id": channel});
@@ -340,14 +323,8 @@ impl Event {
             }
             Event::Interaction(id) => {
                 let interaction = state.interactions.get(id)?;
-                Frame {
-                    name: "INTERACTION_CREATE",
-                    data: render.interaction(interaction),
-                    audience: Audience::Bots(vec![interaction.application]),
-                    intents: 0,
-                    always: None,
-                    readers: None,
-                }
+                let data = render.interaction(interaction);
+                told("INTERACTION_CREATE", data, vec![interaction.application], 0)
             }
             Event::InteractionDone(id) => self.page(state, *id, "INTERACTION_DONE", Value::Null)?,
             Event::InteractionFailed(id) => {
@@ -382,7 +359,7 @@ impl Event {
                         "MESSAGE_REACTION_REMOVE_EMOJI"
                     }
                 };
-                Frame { name, data, audience, intents, always: None, readers: None }
+                Frame::new(name, data, audience, intents)
             }
             Event::Presence { user, shown } => {
                 let mut data = shown.clone();
@@ -392,14 +369,7 @@ impl Event {
             }
             Event::Commands => {
                 let all: Vec<Value> = state.commands.values().map(payload::command).collect();
-                Frame {
-                    name: "COMMANDS",
-                    data: json!({ "commands": all }),
-                    audience: Audience::Page(None),
-                    intents: 0,
-                    always: None,
-                    readers: None,
-                }
+                Frame::new("COMMANDS", json!({ "commands": all }), Audience::Page(None), 0)
             }
         };
         Some(frame)
@@ -407,17 +377,11 @@ impl Event {
 
     fn page(&self, state: &State, id: Id, name: &'static str, extra: Value) -> Option<Frame> {
         let interaction = state.interactions.get(&id)?;
-        Some(Frame {
-            name,
-            data: json!({
-                "id": id, "channel_id": interaction.channel, "data": extra,
-                "message_id": interaction.kind.message(), "session": interaction.session,
-            }),
-            audience: Audience::Page(Some(interaction.user)),
-            intents: 0,
-            always: None,
-            readers: None,
-        })
+        let data = json!({
+            "id": id, "channel_id": interaction.channel, "data": extra,
+            "message_id": interaction.kind.message(), "session": interaction.session,
+        });
+        Some(Frame::new(name, data, Audience::Page(Some(interaction.user)), 0))
     }
 }
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::team::Team;
+use crate::agents::Agent;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::rehearsal::RehearsalSettings;
-use crate::agents::{Agent, Sandbox};
-use crate::domain::config::{AgentKind, AgentSandbox};
+use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 use crate::workspace::Choice;
 
@@ -25,7 +25,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
             reasoning: choice.reasoning.as_str().to_owned(),
             model_url: agents.codex.model_url.clone(),
             server,
-            sandbox: sandbox(agents.codex.sandbox),
+            sandbox: agents.codex.sandbox,
             login_home: agents.codex.login_home.as_deref().map(in_workspace),
             ..CodexSettings::default()
         }),
@@ -35,7 +35,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
             reasoning: choice.reasoning.as_str().to_owned(),
             model_url: agents.claude.model_url.clone(),
             server,
-            sandbox: sandbox(agents.claude.sandbox),
+            sandbox: agents.claude.sandbox,
             login_home: agents.claude.login_home.as_deref().map(in_workspace),
             ..ClaudeSettings::default()
         }),
@@ -45,11 +45,11 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
             server,
             mode: agents.acp.mode.clone(),
             login_home: agents.acp.login_home.as_deref().map(in_workspace),
-            sandbox: sandbox(agents.acp.sandbox),
+            sandbox: agents.acp.sandbox,
         }),
         AgentKind::Rehearsal => Agent::Rehearsal(RehearsalSettings {
             script: agents.rehearsal.script.as_deref().map(in_workspace),
-            sandbox: sandbox(agents.rehearsal.sandbox),
+            sandbox: agents.rehearsal.sandbox,
         }),
     }
 }
@@ -59,11 +59,4 @@ pub(super) fn window(team: &Team, role: Role, agent: AgentKind) -> Option<u64> {
     let runtime = &team.workspace.runtime;
     let of_the_role = runtime.role_defaults.get(&role).and_then(|it| it.context_window);
     of_the_role.or_else(|| runtime.agents.window_of(agent))
-}
-
-fn sandbox(wanted: AgentSandbox) -> Sandbox {
-    match wanted {
-        AgentSandbox::Auto => Sandbox::Auto,
-        AgentSandbox::Off => Sandbox::Off,
-    }
 }

@@ -264,7 +264,7 @@ async fn commit(
         Some(plan) => plan,
         None => {
             let request = Arc::unwrap_or_clone(team.request(id).ok_or(EffectError::Gone)?);
-            let conflict = request.work.conflict;
+            let (conflict, reported) = (request.work.conflict, request.work.reported);
             let parts = MessageParts {
                 sprint: request.sprint_id,
                 todo: request.todo_id,
@@ -283,8 +283,8 @@ async fn commit(
                 forbidden: team.workspace_inside(),
             };
             let (tree, base) = (worktree.clone(), worktree.base().to_string());
-            let planned =
-                tasks::blocking(move || git::plan_commit(&tree, &parts, &rules, now())).await??;
+            let plan = move || git::plan_commit(&tree, reported.as_ref(), &parts, &rules, now());
+            let planned = tasks::blocking(plan).await??;
             let Some(plan) = planned else {
                 begin(team, effect, &Value::Null).await?;
                 return Ok(EffectOutcome::NothingChanged { base });

@@ -20,10 +20,10 @@ use super::{
     clock as timer, control, delivery, dispatch, documents, early_proofs, effects, inbound, papers,
     presence, put_away, relay, retention,
 };
-use crate::agents::{Confinement, Sandbox};
+use crate::agents::Confinement;
 use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
-use crate::domain::config::{AgentKind, AgentSandbox, Voice};
+use crate::domain::config::{AgentKind, Sandbox, Voice};
 use crate::domain::event::Event;
 use crate::domain::ids::{BootId, IdError, MessageId};
 use crate::domain::role::Role;
@@ -374,10 +374,10 @@ fn tell(report: &crate::store::OpenReport) {
 async fn say_confinement(team: &Team) {
     let agents = &team.workspace.runtime.agents;
     let off = |kind| match kind {
-        AgentKind::Codex => agents.codex.sandbox == AgentSandbox::Off,
-        AgentKind::Claude => agents.claude.sandbox == AgentSandbox::Off,
-        AgentKind::Acp => agents.acp.sandbox == AgentSandbox::Off,
-        AgentKind::Rehearsal => agents.rehearsal.sandbox == AgentSandbox::Off,
+        AgentKind::Codex => agents.codex.sandbox == Sandbox::Off,
+        AgentKind::Claude => agents.claude.sandbox == Sandbox::Off,
+        AgentKind::Acp => agents.acp.sandbox == Sandbox::Off,
+        AgentKind::Rehearsal => agents.rehearsal.sandbox == Sandbox::Off,
     };
     let kinds: BTreeSet<AgentKind> = team.serves.iter().map(|role| agents.of(*role)).collect();
     for kind in kinds.iter().filter(|kind| off(**kind)) {

@@ -17,7 +17,7 @@ use super::{rate_limits, refused_calls};
 use crate::agents::{self, AgentOutcome, Confinement, Mailbox, RunSpec, Watch};
 use crate::domain::assignment::RunCall;
 use crate::domain::conversation::Conversation;
-use crate::domain::evidence::ChangedPath;
+use crate::domain::evidence::{ChangedPath, Isolation, ReportedWork};
 use crate::domain::run::{FailKind, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
 use crate::git::{GitError, TreeId, Worktree};
@@ -32,6 +32,9 @@ pub(super) enum AgentEnd {
     /// Nothing that could be adopted.
     Lost,
 }
+
+/// The content of a worktree, where it is known, and what differs in it from before the run.
+type WorktreeChange = (Option<TreeId>, Vec<ChangedPath>);
 
 /// The agent of one generation.
 pub(super) struct RunAgent {
@@ -145,6 +148,15 @@ impl RunAgent {
         }
     }
 
+    /// What this machine confines its agent by.
+    async fn isolation(&self) -> Isolation {
+        match self.worker.parts.driver.confinement(self.job.run.agent.sandbox()).await {
+            Some(Confinement::Bubblewrap(_)) => Isolation::Bubblewrap,
+            Some(Confinement::Landlock(..)) => Isolation::Landlock,
+            Some(Confinement::Nothing(_)) | None => Isolation::None,
+        }
+    }
+
     fn tree_before(&self) -> Option<TreeId> {
         self.job.pre_tree.as_ref().and_then(|tree| tree.parse().ok())
     }
@@ -165,10 +177,12 @@ impl RunAgent {
         Ok(())
     }
 
-    async fn changed(&self, worktree: &Worktree) -> Result<Vec<ChangedPath>, RunAgentError> {
-        let Some(before) = self.tree_before() else { return Ok(Vec::new()) };
+    /// What the worktree holds, and what of that is new.
+    async fn changed(&self, worktree: &Worktree) -> Result<WorktreeChange, RunAgentError> {
+        let Some(before) = self.tree_before() else { return Ok((None, Vec::new())) };
         let worktree = worktree.clone();
-        Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
+        let (tree, paths) = tasks::blocking(move || worktree.changed_since(before)).await??;
+        Ok((Some(tree), paths))
     }
 
     /// Waits a while where a full disk was in the way, and says whether it was. The room is told once.
@@ -204,7 +218,7 @@ impl RunAgent {
         let full = met_full_disk(&outcome.outcome, [&worktree.path(), self.spool.folder()])
             .map(|path| format!("no room was left on the disk of {}", path.display()));
         let mut is_told = false;
-        let changed = loop {
+        let (tree, changed) = loop {
             match self.changed(worktree).await {
                 Err(RunAgentError::Git(
                     error @ (GitError::InsideSubmodule { .. }
@@ -212,7 +226,7 @@ impl RunAgent {
                     | GitError::FileTooLarge { .. }),
                 )) => {
                     outcome.outcome = RunOutcome::failed(FailKind::Other, error.to_string());
-                    break Vec::new();
+                    break (None, Vec::new());
                 }
                 Err(error) if self.waited_for_room(worktree, &error, &mut is_told).await => {}
                 changed => break changed?,
@@ -226,17 +240,23 @@ impl RunAgent {
         if let Some(message) = full {
             outcome.outcome = RunOutcome::failed(FailKind::NoSpace, message);
         }
-        match &mut outcome.outcome {
+        let work = match &mut outcome.outcome {
             RunOutcome::Failed { .. } => loop {
                 match self.keep_aside(worktree).await {
                     Err(error) if self.waited_for_room(worktree, &error, &mut is_told).await => {}
-                    kept => break kept?,
+                    kept => {
+                        kept?;
+                        break None;
+                    }
                 }
             },
             RunOutcome::Result(result) => {
                 Arc::make_mut(result).request_id = job.request_id.to_string();
+                let base = worktree.base().to_string();
+                let tree = tree.filter(|_| job.may_write);
+                tree.map(|tree| ReportedWork { tree: tree.to_string(), base })
             }
-        }
+        };
         plug::point(Point::AfterEffect);
         let took = Timestamp::new(clock::now()).millis() - job.started_at.millis();
         Ok(AgentEnd::Report(Box::new(RunReport {
@@ -247,12 +267,14 @@ impl RunAgent {
             generation: job.generation,
             outcome: outcome.outcome,
             changed_paths: changed,
+            work,
             documents_present: Vec::new(),
             usage: outcome.usage,
             session_id: outcome.session_id,
             duration_ms: u64::try_from(took).unwrap_or(0),
             repairs: outcome.repairs,
             dropped_bytes: outcome.dropped_bytes,
+            isolation: Some(self.isolation().await),
             agent: outcome.agent,
             agent_kind: job.agent_kind,
             model: job.model.clone(),

@@ -1,8 +1,10 @@
 //! Real repositories: opening, worktrees, content as trees, commits.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use teams::domain::evidence::ChangeKind;
+use teams::domain::evidence::{ChangeKind, ReportedWork};
 use teams::domain::ids::RunId;
 use teams::git::commit::{CommitRules, apply_commit, plan_commit};
 use teams::git::{GitError, Project, Worktree};
@@ -10,7 +12,7 @@ use teams::git::{GitError, Project, Worktree};
 use crate::git_repo::{Repo, at, git_in, parts, put, request, set_mode};
 
 fn names(worktree: &Worktree) -> Vec<(String, ChangeKind)> {
-    let plan = plan_commit(worktree, &parts(), &CommitRules::default(), at(1)).unwrap();
+    let plan = plan_commit(worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap();
     plan.map(|plan| plan.paths)
         .unwrap_or_default()
         .into_iter()
@@ -135,7 +137,8 @@ fn ownership_is_by_content_whatever_the_names_and_kinds() {
     set_mode(&tree.join("src/app.py"), 0o755);
     // Same bytes and a newer time stamp are no change.
     put(&tree.join("README.md"), "hello\n");
-    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
+    let plan =
+        plan_commit(&worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
     let found: Vec<(&str, ChangeKind)> =
         plan.paths.iter().map(|changed| (changed.path.as_str(), changed.kind)).collect();
     assert_eq!(
@@ -167,7 +170,7 @@ fn a_commit_is_known_before_it_is_made_and_made_once() {
     let worktree = repo.worktree();
     put(&worktree.path().join("src/app.py"), "print(2)\nprint(3)\n");
     let rules = CommitRules { zone: chrono_tz::Asia::Seoul, ..CommitRules::default() };
-    let plan = plan_commit(&worktree, &parts(), &rules, at(1)).unwrap().unwrap();
+    let plan = plan_commit(&worktree, None, &parts(), &rules, at(1)).unwrap().unwrap();
     let branch = format!("teams/{}", request());
     assert_eq!(repo.git(&["rev-parse", &branch]), worktree.base().to_string());
     let stored = serde_json::to_string(&plan).unwrap();
@@ -183,7 +186,7 @@ fn a_commit_is_known_before_it_is_made_and_made_once() {
     );
     repo.git(&["fsck", "--strict"]);
     // Nothing new: the same commit again. Something new: still one commit on the base.
-    let same = plan_commit(&worktree, &parts(), &rules, at(9)).unwrap().unwrap();
+    let same = plan_commit(&worktree, None, &parts(), &rules, at(9)).unwrap().unwrap();
     assert_eq!(same.commit, plan.commit);
     assert_eq!(apply_commit(&worktree, &same).unwrap(), candidate);
     put(&worktree.path().join("two.txt"), "2\n");
@@ -193,7 +196,47 @@ fn a_commit_is_known_before_it_is_made_and_made_once() {
     // Back to the base: nothing to commit.
     std::fs::remove_file(worktree.path().join("two.txt")).unwrap();
     put(&worktree.path().join("src/app.py"), "print(1)\n");
-    assert!(plan_commit(&worktree, &parts(), &rules, at(9)).unwrap().is_none());
+    assert!(plan_commit(&worktree, None, &parts(), &rules, at(9)).unwrap().is_none());
+}
+
+#[test]
+fn a_commit_is_made_of_what_was_reported_while_that_is_known() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    let start = worktree.tree_id().unwrap();
+    put(&worktree.path().join("done.txt"), "done\n");
+    let (tree, changed) = worktree.changed_since(start).unwrap();
+    assert_eq!(changed.len(), 1);
+    put(&worktree.path().join("later.txt"), "written by something that stayed\n");
+    let rules = CommitRules::default();
+    let work = |tree: String, base: String| ReportedWork { tree, base };
+    let paths = |work: &ReportedWork| {
+        let plan = plan_commit(&worktree, Some(work), &parts(), &rules, at(1)).unwrap().unwrap();
+        plan.paths.into_iter().map(|changed| changed.path).collect::<Vec<_>>()
+    };
+    let base = worktree.base().to_string();
+    assert_eq!(paths(&work(tree.to_string(), base.clone())), ["done.txt"]);
+    // Of another base, or cleaned up by git: then the files count.
+    let all = ["done.txt", "later.txt"];
+    assert_eq!(paths(&work(tree.to_string(), "0".repeat(40))), all);
+    assert_eq!(paths(&work("0".repeat(40), base.clone())), all);
+    assert_eq!(paths(&work("../x".to_owned(), base)), all);
+    // A tree that is in the repository and leads where no commit may is refused whoever names it.
+    let hooks = repo.git(&["hash-object", "-w", "README.md"]);
+    let listing = format!("100644 blob {hooks}\thooks\n");
+    let git = |listing: &str, args: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(args).current_dir(repo.project().path()).stdin(Stdio::piped());
+        let mut child = git.stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(listing.as_bytes()).unwrap();
+        let said = child.wait_with_output().unwrap();
+        String::from_utf8(said.stdout).unwrap().trim().to_owned()
+    };
+    let inner = git(&listing, &["mktree"]);
+    let evil = git(&format!("040000 tree {inner}\t.GIT\n"), &["mktree"]);
+    let evil = work(evil, worktree.base().to_string());
+    let refused = plan_commit(&worktree, Some(&evil), &parts(), &rules, at(1)).unwrap_err();
+    assert!(matches!(refused, GitError::ForbiddenPath { .. }), "{refused}");
 }
 
 #[test]
@@ -201,7 +244,8 @@ fn a_commit_of_somebody_else_on_the_team_branch_is_kept() {
     let repo = Repo::new();
     let worktree = repo.worktree();
     put(&worktree.path().join("new.txt"), "x\n");
-    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
+    let plan =
+        plan_commit(&worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
     git_in(&worktree.path(), &["add", "-A"]);
     git_in(&worktree.path(), &["commit", "-qm", "by hand"]);
     let by_hand = git_in(&worktree.path(), &["rev-parse", "HEAD"]);
@@ -216,7 +260,7 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
     let worktree = repo.worktree();
     put(&worktree.path().join("ws/state.json"), "{}\n");
     let rules = CommitRules { forbidden: vec![PathBuf::from("ws")], ..CommitRules::default() };
-    let error = plan_commit(&worktree, &parts(), &rules, at(1)).unwrap_err();
+    let error = plan_commit(&worktree, None, &parts(), &rules, at(1)).unwrap_err();
     assert!(error.to_string().contains("ws/state.json"), "{error}");
     std::fs::remove_dir_all(worktree.path().join("ws")).unwrap();
     let start = worktree.tree_id().unwrap();
@@ -278,7 +322,7 @@ fn reset_is_exact_and_lost_work_is_kept() {
     std::fs::remove_file(tree.join("README.md")).unwrap();
     std::fs::remove_dir_all(tree.join("src")).unwrap();
     put(&tree.join("src"), "a file where a folder was\n");
-    let changed = worktree.changed_since(start).unwrap();
+    let changed = worktree.changed_since(start).unwrap().1;
     assert!(changed.iter().any(|c| c.path == "src" && c.kind == ChangeKind::Added), "{changed:?}");
     let run = RunId::parse("run-1").unwrap();
     let lost = worktree.snapshot_lost(&run, at(2)).unwrap();
@@ -298,12 +342,13 @@ fn odd_files_of_an_agent_neither_count_nor_block_the_reset() {
     let worktree = repo.worktree();
     let start = worktree.tree_id().unwrap();
     let fifo = worktree.path().join("fifo");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    let made = Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
     assert_eq!(worktree.tree_id().unwrap(), start);
     let odd = worktree.path().join(std::ffi::OsStr::from_bytes(b"odd\xff"));
     std::fs::write(&odd, "x").unwrap();
-    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
+    let plan =
+        plan_commit(&worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
     assert_eq!(plan.paths[0].path, "odd\\xFF", "a name in text for what is none");
     worktree.snapshot_lost(&RunId::parse("run-2").unwrap(), at(1)).unwrap();
     worktree.reset_to(start).unwrap();

@@ -55,7 +55,7 @@ fn files_behind_a_filter_that_may_not_run_are_left_alone_and_never_called_edited
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     // One that was written would be stored as it lies there.
     put(&worktree.path().join("b.pic"), "plain two\n");
-    let error = plan_commit(&worktree, &parts(), &CommitRules::default(), at(2)).unwrap_err();
+    let error = plan_commit(&worktree, None, &parts(), &CommitRules::default(), at(2)).unwrap_err();
     assert!(matches!(error, GitError::Filtered { .. }), "{error}");
     assert!(error.to_string().contains("filters: [swap]"), "{error}");
 }
@@ -132,7 +132,7 @@ fn submodules_stay_at_their_commit_and_nothing_is_written_in_them() {
     // A file may stand where its folder's folder was.
     std::fs::remove_dir_all(worktree.path().join("vendor")).unwrap();
     put(&worktree.path().join("vendor"), "x\n");
-    let changed = worktree.changed_since(start).unwrap();
+    let changed = worktree.changed_since(start).unwrap().1;
     let changed: Vec<_> = changed.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(changed, ["vendor", "vendor/lib"]);
     worktree.reset_to(start).unwrap();
@@ -406,7 +406,7 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     let rules = CommitRules { sign: Signing::Ssh, ..CommitRules::default() };
     let trailers = vec!["Reviewed-by: Nobody <n@example.org>".to_owned()];
     let parts = MessageParts { trailers, ..parts() };
-    let plan = plan_commit(&worktree, &parts, &rules, at(1)).unwrap().unwrap();
+    let plan = plan_commit(&worktree, None, &parts, &rules, at(1)).unwrap().unwrap();
     let candidate = apply_commit(&worktree, &plan).unwrap();
     assert_eq!(apply_commit(&worktree, &plan).unwrap(), candidate);
     repo.git(&["verify-commit", &candidate.commit]);
@@ -415,7 +415,7 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     let who = repo.git(&["log", "-1", "--format=%an %ae %at %cn", &candidate.commit]);
     assert_eq!(who, format!("teams teams@localhost {} teams", at(1).millis() / 1000));
     // Nothing new: the same commit, which need not be signed again.
-    let again = plan_commit(&worktree, &parts, &rules, at(9)).unwrap().unwrap();
+    let again = plan_commit(&worktree, None, &parts, &rules, at(9)).unwrap().unwrap();
     assert_eq!(again.commit, plan.commit);
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
@@ -430,7 +430,7 @@ fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
     // Without a key nothing is committed unsigned.
     repo.git(&["config", "user.signingKey", "/nowhere.pub"]);
     put(&worktree.path().join("new.txt"), "y\n");
-    let error = plan_commit(&worktree, &parts, &rules, at(9)).unwrap_err();
+    let error = plan_commit(&worktree, None, &parts, &rules, at(9)).unwrap_err();
     assert!(matches!(error, GitError::Program { .. }), "{error}");
     assert!(!error.to_string().contains('\n'), "{error}");
 }

@@ -612,7 +612,7 @@ fn line_endings_follow_the_projects_attributes_everywhere() {
     let bat = worktree.path().join("run.bat");
     assert_eq!(std::fs::read_to_string(&bat).unwrap(), "one\r\n");
     let start = worktree.tree_id().unwrap();
-    assert_eq!(worktree.changed_since(start).unwrap(), []);
+    assert_eq!(worktree.changed_since(start).unwrap().1, []);
     put(&bat, "one\r\ntwo\r\n");
     put(&worktree.path().join("kept.txt"), "crlf in the repository\r\nstill\r\n");
     let candidate = repo.commit(&worktree);

@@ -94,7 +94,7 @@ impl Repo {
 
     /// Commits whatever the worktree holds.
     pub(crate) fn commit(&self, worktree: &Worktree) -> Candidate {
-        let plan = plan_commit(worktree, &parts(), &CommitRules::default(), at(1)).unwrap();
+        let plan = plan_commit(worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap();
         apply_commit(worktree, &plan.unwrap()).unwrap()
     }
 }

@@ -106,10 +106,18 @@ async fn commits_have_the_configured_author_and_everything_counts_in_the_zone_of
         );
         assert_eq!(who.when().offset_minutes(), -11 * 60);
     }
+    // It is made of what its developer's run reported.
+    let (work, candidate) = (request.work.reported.unwrap(), request.work.candidate.unwrap());
+    assert_eq!((work.tree, work.base), (candidate.tree, candidate.base));
     let begun = request.created_at;
     let id = request.request_id.as_str();
     assert!(id.starts_with(&begun.date_in(zone)), "{id}, begun {begun}");
     let month = begun.format_in(zone, "%Y-%m");
-    house.file(&format!("logs/usage/{month}.jsonl"), id).await;
+    let ledger = format!("logs/usage/{month}.jsonl");
+    house.file(&ledger, id).await;
+    // What confined the agent of each run stands there, whatever this machine has.
+    let text = std::fs::read_to_string(house.root().join(&ledger)).unwrap();
+    let confined = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert!(confined.into_iter().all(|line| line["isolation"].is_string()), "{text}");
     house.close().await;
 }

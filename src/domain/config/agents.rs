@@ -28,7 +28,7 @@ words! {
 /// Whether an agent is confined: by bubblewrap, or by the kernel's Landlock where that does not work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgentSandbox {
+pub enum Sandbox {
     /// By what its role may do. Where this machine can do neither, it is not started; the rehearsal is.
     #[default]
     Auto,
@@ -50,7 +50,7 @@ pub struct CodexConfig {
     /// workspace. Where absent, each session has a home of its own, without a login.
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
-    pub sandbox: AgentSandbox,
+    pub sandbox: Sandbox,
     /// Tokens of its model's window; by the model where absent.
     pub context_window: Option<u64>,
 }
@@ -72,7 +72,7 @@ pub struct ClaudeConfig {
     /// workspace. Where absent, each session has a home of its own, without a login.
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
-    pub sandbox: AgentSandbox,
+    pub sandbox: Sandbox,
     /// Tokens of its model's window; by the model where absent.
     pub context_window: Option<u64>,
 }
@@ -99,7 +99,7 @@ pub struct AcpConfig {
     /// The folder in which the operator logged it in (as its `HOME`); relative to the workspace.
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
-    pub sandbox: AgentSandbox,
+    pub sandbox: Sandbox,
     /// Tokens of its model's window; by the model where absent.
     pub context_window: Option<u64>,
 }
@@ -111,7 +111,7 @@ pub struct RehearsalConfig {
     /// A file that makes it fail on purpose; relative to the workspace.
     pub script: Option<PathBuf>,
     /// Its sandbox.
-    pub sandbox: AgentSandbox,
+    pub sandbox: Sandbox,
 }
 
 /// `agents:` of `team_runtime.yaml`.

@@ -11,8 +11,8 @@ mod runtime;
 mod values;
 
 pub use agents::{
-    AcpConfig, AgentKind, AgentSandbox, AgentsConfig, ClaudeConfig, CodexConfig, Reasoning,
-    RehearsalConfig, RoleDefaults, SandboxConfig,
+    AcpConfig, AgentKind, AgentsConfig, ClaudeConfig, CodexConfig, Reasoning, RehearsalConfig,
+    RoleDefaults, Sandbox, SandboxConfig,
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
 pub use limits::{Capacity, LimitsConfig};

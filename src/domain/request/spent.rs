@@ -14,8 +14,6 @@ pub struct Spent {
     pub forgiven_turns: u32,
     /// Failed attempts of the current step.
     pub step_failures: u32,
-    /// Times that the branch moved under a finished request.
-    pub rebases: u32,
     /// Times in a row that what a step delivered could not be taken as its result.
     pub rejected: u32,
     /// Times that a conflict with the branch was solved, each time after the solution before was sent back.

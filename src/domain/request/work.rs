@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::spent::Spent;
 use crate::domain::conflict::Conflict;
 use crate::domain::criterion::Criterion;
-use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
+use crate::domain::evidence::{BaseStanding, Candidate, Evidence, ReportedWork};
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, GateId, MessageId, OperationId, RequestId, RunId};
 use crate::domain::plan_decision::PlanDecision;
@@ -68,6 +68,10 @@ pub struct RequestWork {
     /// How the checks stood at its base before a role had it; none where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<BaseStanding>,
+    /// What its last step that may write left, of which the next commit is made; none where its worktree counts as it
+    /// stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<ReportedWork>,
     /// The commit on `teams/<id>` with the work so far.
     pub candidate: Option<Candidate>,
     /// The criteria of the candidate that QA left to a person.

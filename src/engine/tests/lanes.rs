@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::scenes::work_until;
+use super::steering::{finished, run_of};
 use super::world::{OWNER, World, all_steps, candidate, evidence, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::conflict::Conflict;
 use crate::domain::criterion::written;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
-use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict};
+use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict, ReportedWork};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{GuildId, RequestId, UserId};
 use crate::domain::incoming::{Command, RouteChange};
@@ -24,7 +26,7 @@ use crate::domain::request::RequestStatus;
 use crate::domain::result::{RequestIntent, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneSource, RouteSignal, Routes, WorkSize};
-use crate::domain::run::RunOutcome;
+use crate::domain::run::{RunOutcome, RunReport};
 use crate::engine::choose_lane;
 use crate::engine::decision::Answer;
 use crate::engine::lifecycle::steps;
@@ -292,6 +294,28 @@ fn a_build_that_changes_nothing_is_no_answer_on_a_short_lane_either() {
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Blocked, "{request:#?}");
     assert_eq!(request.blocked.map(|it| it.code.word()), Some("no_change"));
+}
+
+#[test]
+fn a_commit_is_made_of_what_was_reported_until_a_person_tries_it_again() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Fast));
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-built");
+    world.submit(Event::RunStarting(run.clone()));
+    let work = ReportedWork { tree: "t1".to_owned(), base: "b0".to_owned() };
+    let outcome = RunOutcome::Result(Arc::new(good(run.role, run.step)));
+    let report = RunReport { outcome, work: Some(work.clone()), ..finished(&run) };
+    world.submit(Event::RunFinished(Box::new(report)));
+    world.finish_with(|kind| {
+        let message = "it may not be committed".to_owned();
+        matches!(kind, EffectKind::Commit { .. })
+            .then_some(EffectOutcome::Failed { message, request_id: None })
+    });
+    let request = world.request(&id);
+    assert_eq!((request.status, request.work.reported), (RequestStatus::Blocked, Some(work)));
+    world.command(Command::Retry { request_id: id.clone() });
+    assert_eq!(world.request(&id).work.reported, None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::agents::codex::CodexSettings;
 use crate::agents::probe::known::{self, TestedAgent};
 use crate::agents::probe::{self, Age, Answer, Login};
 use crate::agents::project_settings;
-use crate::domain::config::{AgentKind, AgentSandbox};
+use crate::domain::config::{AgentKind, Sandbox};
 use crate::domain::role::Role;
 use crate::model_proxy::{Server, configured, server_of};
 use crate::platform::confinement::{self, Confinement};
@@ -283,8 +283,8 @@ fn unknown(error: &RunError) -> Finding {
 }
 
 /// What the agent would be confined by.
-async fn confined(wanted: AgentSandbox) -> Finding {
-    if wanted == AgentSandbox::Off {
+async fn confined(wanted: Sandbox) -> Finding {
+    if wanted == Sandbox::Off {
         return Finding::not_needed(Check::Sandbox, "doctor.sandbox.off", json!({}));
     }
     match confinement::find().await {
