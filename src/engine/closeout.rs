@@ -35,6 +35,7 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
         request.work.accepted.clear();
         request.work.unjudged.clear();
     }
+    request.work.uncommitted = false;
     request.work.candidate = Some(candidate);
     if let Some(conflict) = &mut request.work.conflict {
         for one in conflict.criteria.drain(..) {
@@ -59,6 +60,7 @@ pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId, base: &str) {
     let Some(request) = turn.edit(id) else { return };
     let title = say::title(&request.scope);
     request.work.evidence = None;
+    request.work.uncommitted = false;
     request.work.candidate = may_be_there.then(|| Candidate::of_base(base, &title));
     if !may_be_there
         && turn.step(id).is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land)

@@ -277,6 +277,7 @@ pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, next: Option<Role
     request.blocked = None;
     request.route.current_role = Some(Role::VersionController);
     request.route.next_role = next;
+    request.work.uncommitted = true;
     let title = say::title(&request.scope);
     turn.plan(EffectKind::Commit { request_id: id.clone(), title });
 }
@@ -285,6 +286,10 @@ pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, next: Option<Role
 pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     let has_checks = turn.policy.has_checks();
     let policy = turn.policy;
+    // Its commit has failed before.
+    if turn.request(id).is_some_and(|request| request.work.uncommitted) {
+        return commit_then(turn, id, None);
+    }
     let Some(request) = turn.edit(id) else { return };
     request.status = RequestStatus::Delegated;
     request.blocked = None;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::{Method, Request, Response, StatusCode, header};
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use hyper::body::Incoming;
 use secrecy::ExposeSecret as _;
+use tokio::sync::Mutex;
 
 use super::answer::{ProxyRefusal, no};
 use super::api::{self, CallKind};
@@ -37,15 +38,35 @@ type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An answer to what is not passed on, when that is read: where it is left unread, the connection is reset, and the
 /// agent hears of that in place of the answer.
-pub(super) async fn unread(request: Request<Incoming>, answer: Response<Body>) -> Response<Body> {
-    let mut pieces = Body::new(request.into_body()).into_data_stream();
-    let mut left = LARGEST;
-    while let Some(Ok(piece)) = pieces.next().await {
-        let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
-        let Some(rest) = left.checked_sub(size) else { break };
-        left = rest;
-    }
+pub(super) async fn after(request: Request<Incoming>, answer: Response<Body>) -> Response<Body> {
+    RequestBody::of(request).read_to_end().await;
     answer
+}
+
+/// The body of a request, of which what a server did not take can still be read.
+#[derive(Clone)]
+struct RequestBody(Arc<Mutex<BodyDataStream>>);
+
+impl RequestBody {
+    fn of(request: Request<Incoming>) -> RequestBody {
+        RequestBody(Arc::new(Mutex::new(Body::new(request.into_body()).into_data_stream())))
+    }
+
+    fn pieces(&self) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send + 'static {
+        futures_util::stream::unfold(self.clone(), async |body| {
+            let piece = body.0.lock().await.next().await;
+            piece.map(|piece| (piece, body))
+        })
+    }
+
+    async fn read_to_end(&self) {
+        let mut left = LARGEST;
+        while let Some(Ok(piece)) = self.0.lock().await.next().await {
+            let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            let Some(rest) = left.checked_sub(size) else { break };
+            left = rest;
+        }
+    }
 }
 
 pub(super) async fn pass(
@@ -66,18 +87,17 @@ pub(super) async fn pass(
         let (name, value) = api::key(server.api, key.expose_secret());
         let Ok(mut value) = header::HeaderValue::from_str(&value) else {
             tracing::warn!("a model server's key cannot stand in a header");
-            return no(ProxyRefusal::Gone, Some(server.api));
+            return after(request, no(ProxyRefusal::Gone, Some(server.api))).await;
         };
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     let asked = Arc::new(AtomicU64::new(0));
-    let onward = match *request.method() {
-        Method::GET => client.get(url),
-        _ => {
-            let pieces = Body::new(request.into_body()).into_data_stream();
-            client.post(url).body(limited(pieces, Arc::clone(&asked)))
-        }
+    let is_post = request.method() != Method::GET;
+    let body = RequestBody::of(request);
+    let onward = match is_post {
+        false => client.get(url),
+        true => client.post(url).body(limited(body.pieces(), Arc::clone(&asked))),
     };
     // What was asked costs, also where the agent hangs up before an answer comes.
     let mut tap = (asks == CallKind::Model).then(|| Tap {
@@ -94,12 +114,14 @@ pub(super) async fn pass(
     let answer = match sent {
         Ok(answer) if answer.status().is_redirection() => {
             tracing::warn!("a model server sends elsewhere, which is not followed");
+            body.read_to_end().await;
             return no(ProxyRefusal::Gone, Some(server.api));
         }
         Ok(answer) => answer,
         Err(error) => {
             // Without its address, which may be the operator's own business.
             tracing::warn!(error = %error.without_url(), "a model server cannot be reached");
+            body.read_to_end().await;
             return no(ProxyRefusal::Gone, Some(server.api));
         }
     };
@@ -191,7 +213,7 @@ impl Tap {
         let answered =
             if reader.is_stream() { self.answered / EVENT_BYTES * BYTES } else { self.answered };
         let mut facts = reader.finish();
-        if let (Some((usage, _)), false) = (&mut facts.cost, is_whole || facts.is_final) {
+        if let (Some(usage), false) = (&mut facts.cost, is_whole || facts.is_final) {
             usage.output_tokens = usage.output_tokens.max(self.answered / EVENT_BYTES);
         }
         let asked = self.asked.load(Ordering::Relaxed);

@@ -48,6 +48,9 @@ pub(super) struct SavedAccess {
     /// How the refusal began that the last answer was.
     #[serde(default)]
     pub(super) refusal: String,
+    /// The model of the last answer.
+    #[serde(default)]
+    pub(super) model: String,
 }
 
 /// How it stands with servers that answer "too many requests".
@@ -117,10 +120,11 @@ impl Meter {
             cost_usd: 0.0,
         };
         let guessed = told.cost.is_none();
-        let (usage, model) = told.cost.unwrap_or((guess, None));
-        let usage = self.prices.priced(&model.unwrap_or_default(), usage);
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            // What broke off before it named its model is of the one before it.
+            kept.model = told.model.unwrap_or(std::mem::take(&mut kept.model));
+            let usage = self.prices.priced(&kept.model, told.cost.unwrap_or(guess));
             let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
             counted.requests += 1;

@@ -182,6 +182,7 @@ impl ModelServers {
             port: None,
             counted: MeterReading::default(),
             refusal: String::new(),
+            model: String::new(),
         };
         let mut kept = meter::read_kept(&run_dir)?.unwrap_or_else(fresh);
         let token = redact::hold(&kept.token);
@@ -289,21 +290,21 @@ async fn answer(shared: &Arc<Connections>, request: Request<Incoming>) -> Respon
             shared.refuse(Refusal::Proxy, format!("{name}, with another token")).await;
         }
         let answer = no(ProxyRefusal::Token, known.map(|server| server.api));
-        return forward::unread(request, answer).await;
+        return forward::after(request, answer).await;
     }
     let Some(server) = known else {
         shared.refuse(Refusal::Proxy, name.to_owned()).await;
-        return forward::unread(request, no(ProxyRefusal::Server, None)).await;
+        return forward::after(request, no(ProxyRefusal::Server, None)).await;
     };
     let rest = format!("/{rest}");
     let Some(asks) = api::allowed(server.api, request.method(), &rest) else {
         tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
-        return forward::unread(request, no(ProxyRefusal::Path, Some(server.api))).await;
+        return forward::after(request, no(ProxyRefusal::Path, Some(server.api))).await;
     };
     if asks == api::CallKind::Model && shared.meter.is_spent() {
         shared.meter.refused_as_spent();
         Arc::clone(&shared.meter).kept().await;
-        return forward::unread(request, no(ProxyRefusal::Spent, Some(server.api))).await;
+        return forward::after(request, no(ProxyRefusal::Spent, Some(server.api))).await;
     }
     forward::pass(shared.models.client(server), &shared.meter, (server, asks, &rest), request).await
 }

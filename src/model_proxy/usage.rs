@@ -30,8 +30,10 @@ const REFUSAL: usize = 2_000;
 /// What an answer says of itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ResponseFacts {
-    /// What it cost, with the model that gave it; none where it does not say.
-    pub(super) cost: Option<(Usage, Option<String>)>,
+    /// What it cost; none where it does not say.
+    pub(super) cost: Option<Usage>,
+    /// The model that gave it.
+    pub(super) model: Option<String>,
     /// Whether that is all of it.
     pub(super) is_final: bool,
     /// The model declined, in the field for it and not in its text, which Codex shows to nobody: how it began.
@@ -77,9 +79,12 @@ impl Reader {
             return;
         }
         let Some(data) = line.strip_prefix(b"data:") else { return };
-        // Most events are pieces of text, which need no parsing.
+        // Most events are pieces of text, which need no parsing; the first ones name the model.
         let told = |name: &[u8]| data.windows(name.len()).any(|at| at == name);
-        if (told(b"usage") || told(b"usageMetadata") || told(b"\"refusal\""))
+        if (self.model.is_none()
+            || told(b"usage")
+            || told(b"usageMetadata")
+            || told(b"\"refusal\""))
             && let Ok(event) = serde_json::from_slice(data)
         {
             self.note(&event);
@@ -96,7 +101,8 @@ impl Reader {
             self.note(&answer);
         }
         ResponseFacts {
-            cost: self.usage.map(|usage| (usage, self.model)),
+            cost: self.usage,
+            model: self.model,
             is_final: self.is_final,
             refusal: self.refusal,
         }
@@ -197,7 +203,8 @@ mod tests {
         let whole = |size: usize| {
             let mut reader = Reader::new(api, events);
             text.as_bytes().chunks(size).for_each(|piece| reader.feed(piece));
-            reader.finish().cost
+            let facts = reader.finish();
+            facts.cost.map(|usage| (usage, facts.model))
         };
         let found = whole(1);
         for size in [2, 7, 64, 1 << 20] {

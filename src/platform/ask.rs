@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
@@ -79,6 +80,7 @@ async fn said(mut command: Command, input: Vec<u8>, limit: Duration) -> io::Resu
         .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
+    let mut group = ProgramGroup(child.id());
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let stdin = child.stdin.take();
     let tell = async {
@@ -93,11 +95,27 @@ async fn said(mut command: Command, input: Vec<u8>, limit: Duration) -> io::Resu
         Ok(ProgramOutput { code: status.code(), stdout: stdout?, stderr: stderr? })
     };
     match tokio::time::timeout(limit, talk).await {
-        Ok(said) => said,
+        Ok(said) => {
+            group.0 = None;
+            said
+        }
         Err(_) => Err(io::Error::new(
             io::ErrorKind::TimedOut,
             format!("it did not end within {} s", limit.as_secs()),
         )),
+    }
+}
+
+/// A program that has not ended yet, with what it started: killed with this value.
+struct ProgramGroup(Option<u32>);
+
+impl Drop for ProgramGroup {
+    fn drop(&mut self) {
+        let id = self.0.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            // It may be gone by itself.
+            let _ = kill_process_group(id, Signal::KILL);
+        }
     }
 }
 

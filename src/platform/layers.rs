@@ -110,13 +110,17 @@ pub async fn work_in(folder: &Path) -> bool {
     works
 }
 
-/// Copies a file, or a folder with what lies in it, where it is not there already; times, modes and links are kept.
+/// Copies a file, or a folder with what lies in it, where nothing of that name is there already; times, modes and links
+/// are kept. What is there and is no folder hides what would lie in one, as it does between layers: a link leads nowhere.
 /// Where the file system can share data between files, it does.
 ///
 /// # Errors
 /// Where the disk does.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     let meta = files::symlink_metadata(from)?;
+    if files::symlink_metadata(to).is_ok_and(|there| !there.is_dir()) {
+        return Ok(());
+    }
     if meta.is_dir() {
         files::create_dir_all(to)?;
         for source in files::list(from)? {
@@ -225,7 +229,14 @@ mod tests {
         files::symlink(Path::new("bin/tool"), &from.join("link")).unwrap();
         files::write(&from.join("mine"), "theirs").unwrap();
         files::write(&to.join("mine"), "mine").unwrap();
+        // A link in the place of a folder leads nowhere.
+        for name in ["from/away", "elsewhere"] {
+            files::create_dir_all(&folder.path().join(name)).unwrap();
+        }
+        files::write(&from.join("away/planted"), "x").unwrap();
+        files::symlink(&folder.path().join("elsewhere"), &to.join("away")).unwrap();
         copy(&from, &to).unwrap();
+        assert!(files::list(&folder.path().join("elsewhere")).unwrap().is_empty());
         let meta = files::metadata(&to.join("bin/tool")).unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o755);
         assert_eq!(meta.modified().unwrap(), then);

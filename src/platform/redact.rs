@@ -168,20 +168,31 @@ impl Drop for MaskedSecret {
     }
 }
 
+/// What begins like this: at the beginning of a word, or where the letter before it ends an escape of JSON, of an address
+/// or of a terminal.
+macro_rules! token {
+    ($shape:literal) => {
+        concat!(
+            r#"(?P<keep>\\[nrtbf"/]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]*m|\b)"#,
+            $shape
+        )
+    };
+}
+
 /// The shapes. The group `keep`, where there is one, stays; `doubted` is masked if it looks like a token.
 const SHAPES: [&str; 11] = [
     // A private key block, also one that was cut off.
     r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
     // Discord bot tokens: id, time, signature.
-    r"\b[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+    token!(r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
     // Discord webhook addresses carry their secret in the path.
     r"(?P<keep>/webhooks/\d{5,}/)[A-Za-z0-9_-]{40,}",
-    r"\bsk-[A-Za-z0-9_-]{16,}",
-    r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}",
-    r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}",
+    token!(r"sk-[A-Za-z0-9_-]{16,}"),
+    token!(r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})"),
+    token!(r"xox[abprs]-[A-Za-z0-9-]{10,}"),
+    token!(r"(?:(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35})"),
     // A signed web token.
-    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+    token!(r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"),
     r"(?i)(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{20,}",
     // People write of bots as well: what follows has to look like a token.
     r"(?i)(?P<keep>\bbot\s+)(?P<doubted>[A-Za-z0-9._~+/=-]{20,})",
@@ -341,6 +352,20 @@ mod tests {
         assert_eq!(PATTERNS.len(), SHAPES.len());
         assert_eq!(BYTES.len(), SHAPES.len());
         assert_eq!(ANY.as_ref().map(RegexSet::len), Some(SHAPES.len()));
+    }
+
+    #[test]
+    fn a_token_is_seen_behind_the_escape_before_it() {
+        let token = format!("ghp_{}", "A1b2".repeat(6));
+        for before in ["\\n", "\\t", "\\\"", "\\u001b", "token%3D", "\u{1b}[32m", "\n", "=", ""] {
+            let text = format!("{before}{token} end");
+            assert_eq!(redact(&text), format!("{before}{MASK} end"), "{text:?}");
+            let bytes = redact_bytes(text.into_bytes());
+            assert_eq!(String::from_utf8(bytes).unwrap(), format!("{before}{MASK} end"));
+        }
+        for text in ["a risk-assessment-of-everything", "task-0123456789abcdef0123", "xeyJab"] {
+            assert_eq!(redact(text), text);
+        }
     }
 
     #[test]

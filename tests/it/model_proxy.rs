@@ -211,6 +211,9 @@ async fn who_has_no_token_and_what_need_not_be_asked_is_refused() {
     for (path, token, status) in table {
         assert_eq!(ask(&proxy, path, token, &json!({})).await.status(), status, "{path}");
     }
+    // A whole conversation is heard to its end before it is said so.
+    let long = json!({"text": "x".repeat(16 << 20)});
+    assert_eq!(ask(&proxy, "gone/responses", &token, &long).await.status(), 502);
     let wrong = ask(&proxy, "two/v1/messages", "another", &json!({})).await;
     let body: Value = wrong.json().await.unwrap();
     assert_eq!(body["error"]["type"], "authentication_error", "as its provider would say it");
@@ -358,11 +361,15 @@ async fn a_server_that_does_not_count_is_counted_by_bytes() {
     let place = Place::new().await;
     let proxy = place.open(|_| {}).await;
     let token = proxy.address().token.clone();
-    // What the Messages API says stands elsewhere than in this answer.
+    ask(&proxy, "one/responses", &token, &json!({})).await.text().await.unwrap();
+    let before = proxy.counted().usage.cost_usd;
+    // What the Messages API says stands elsewhere than in this answer, and so does its model: it costs what that of the
+    // answer before does.
     let words = json!({"text": "x".repeat(4_000)});
     ask(&proxy, "two/v1/messages", &token, &words).await.text().await.unwrap();
     let MeterReading { usage, guessed, .. } = proxy.counted();
     assert!(guessed && usage.input_tokens > 1_000, "{usage:?}");
+    assert!(usage.cost_usd > before + 1.0, "{usage:?}");
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use crate::domain::outgoing::{Act, Button, Content, Menu, Outgoing, OutgoingOutc
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
-use crate::platform::redact::redact;
+use crate::platform::redact::{self, redact};
 
 mod cards;
 mod edits;
@@ -357,7 +357,8 @@ impl Delivery {
                 let rendered = Rendered { text: format!("`{relay_id}`"), ..Rendered::default() };
                 let mut parts = Parts::new(&rendered, None, None);
                 let filename = format!("{relay_id}.json");
-                parts.files.insert(0, vec![Upload { filename, bytes: json.clone().into_bytes() }]);
+                let bytes = without_secrets(json);
+                parts.files.insert(0, vec![Upload { filename, bytes }]);
                 let poster = Poster::Bot(&self.speakers.team);
                 self.send(outgoing, place, &poster, &parts, progress).await
             }
@@ -455,4 +456,11 @@ fn after_trouble(trouble: &SendError, tries: u32, now: Timestamp) -> OutgoingOut
     };
     let at = now.plus_seconds(seconds);
     OutgoingOutcome::Later { at, reason: error.to_string(), own: false }
+}
+
+/// An envelope for everybody who sees the channel: still JSON, and without secrets.
+fn without_secrets(json: &str) -> Vec<u8> {
+    let clean = serde_json::from_str(json).map(redact::value);
+    let pretty = clean.and_then(|value| serde_json::to_vec_pretty(&value));
+    pretty.unwrap_or_else(|_| redact(json).into_owned().into_bytes())
 }

@@ -72,6 +72,9 @@ pub struct RequestWork {
     /// stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<ReportedWork>,
+    /// Whether the worktree is to be committed and is not yet: until then the candidate is of earlier work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub uncommitted: bool,
     /// The commit on `teams/<id>` with the work so far.
     pub candidate: Option<Candidate>,
     /// The criteria of the candidate that QA left to a person.

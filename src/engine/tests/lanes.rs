@@ -316,6 +316,8 @@ fn a_commit_is_made_of_what_was_reported_until_a_person_tries_it_again() {
     assert_eq!((request.status, request.work.reported), (RequestStatus::Blocked, Some(work)));
     world.command(Command::Retry { request_id: id.clone() });
     assert_eq!(world.request(&id).work.reported, None);
+    world.finish_well();
+    assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Committed, 1));
 }
 
 #[test]

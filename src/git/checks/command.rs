@@ -67,6 +67,9 @@ impl CheckFolders {
         if !isolation.is_isolated() {
             for one in &carried {
                 let link = layout.tree.lies.join(&one.path);
+                if times::is_behind_link(&layout.tree.lies, &one.path) {
+                    continue;
+                }
                 if let Some(folder) = link.parent() {
                     files::create_dir_all(folder)?;
                 }

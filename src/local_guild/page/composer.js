@@ -119,8 +119,10 @@ function addressable() {
   return [...roles, ...users];
 }
 
+const literal = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
 const toCodes = (text) => addressable().sort((a, b) => b.name.length - a.name.length).reduce(
-  (result, it) => result.replace(new RegExp(`(^|[^\\w<@])@${it.name}(?![\\w-])`, "gi"), `$1${it.code}`), text);
+  (result, it) => result.replace(new RegExp(`(^|[^\\w<@])@${literal(it.name)}(?![\\w-])`, "gi"), `$1${it.code}`), text);
 
 const toNames = (text) => addressable().reduce((result, it) => result.replaceAll(it.code, `@${it.name}`), text);
 

@@ -157,8 +157,9 @@ function threadChip(message) {
 function system(message) {
   const name = nameOf(message.author);
   const room = message.message_reference?.channel_id;
+  const [before, after] = word("opened", name);
   const text = message.type === 6 ? [word("pinned", name)]
-    : [word("opened", name, ""), el("a", { href: `#${room}` }, message.content)];
+    : [before, el("a", { href: `#${room}` }, message.content), after];
   return el("li", { class: "message system", "data-id": message.id }, icon(message.type === 6 ? "pin" : "thread"),
     el("p", {}, text, " ", el("time", { datetime: message.timestamp }, clockTime(timeOf(message.id)))));
 }

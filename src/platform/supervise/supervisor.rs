@@ -92,8 +92,11 @@ fn supervise(run_dir: &Path) -> Result<(), String> {
             Ok(exit) => exit,
             Err(error) => {
                 // Whatever went wrong with our files, nothing goes on unwatched.
+                let mut pause = 1;
                 while tree::kill_all() > 0 {
-                    thread::sleep(millis(1));
+                    // One that cannot be killed may stay for hours.
+                    thread::sleep(millis(pause));
+                    pause = (pause * 2).min(1_000);
                 }
                 return Err(error);
             }

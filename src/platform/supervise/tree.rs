@@ -29,7 +29,12 @@ fn process(pid: i32) -> Option<Process> {
     let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
     Some(Process {
         parent: fields.get(1)?.parse().ok()?,
-        dead: matches!(fields.first(), Some(&("Z" | "X"))),
+        // Of one whose first thread has ended while others go on, that alone is a zombie.
+        dead: match *fields.first()? {
+            "X" => true,
+            "Z" => number(17).is_none_or(|threads| threads <= 1),
+            _ => false,
+        },
         running: fields.first() == Some(&"R"),
         // With those of children that have ended and were waited for.
         ticks: (11..15).map(number).sum::<Option<u64>>()?,
