@@ -366,10 +366,25 @@ impl Routes {
         }
     }
 
-    /// The steps of a lifecycle that a lane leaves out.
+    /// The steps of a lifecycle that a lane leaves out. Where the routes have steps that it has not, they were written for
+    /// other names, and what plans or judges under a name of which no lane knows is left out of none that builds.
     #[must_use]
     pub fn left_out(&self, lane: Lane, lifecycle: &Lifecycle) -> BTreeSet<StepName> {
-        optional(lifecycle).difference(&self.steps(lane, lifecycle)).copied().collect()
+        let mut left_out = optional(lifecycle);
+        let taken = self.steps(lane, lifecycle);
+        let named = self.lanes.values().filter_map(|lane| match lane {
+            LaneSteps::These(steps) => Some(steps),
+            LaneSteps::All(AllWord::All) => None,
+        });
+        let named: BTreeSet<StepName> = named.flatten().copied().collect();
+        let is_foreign = named.iter().any(|step| lifecycle.step(*step).is_none());
+        let is_kept = |step: &StepName| {
+            let kind = lifecycle.step(*step).map(|step| step.kind);
+            let matters = kind.is_some_and(|kind| kind.judges() || kind == StepKind::Plan);
+            lane != Lane::Answer && is_foreign && matters && !named.contains(step)
+        };
+        left_out.retain(|step| !taken.contains(step) && !is_kept(step));
+        left_out
     }
 
     /// The lane of an intent for work of a size.
@@ -417,6 +432,23 @@ mod tests {
         let (routes, lifecycle) = (Routes::built_in(), Lifecycle::built_in());
         let counts = Lane::ALL.map(|lane| routes.left_out(lane, lifecycle).len());
         assert_eq!(counts, [5, 5, 4, 2, 0]);
+    }
+
+    #[test]
+    fn what_plans_or_judges_under_a_name_that_no_lane_has_is_left_out_of_none() {
+        let text = Lifecycle::built_in().text();
+        let text =
+            text.replace("architect_review", "code_review").replace("planner_draft", "draft");
+        let text =
+            text.replacen("  code_review:\n", "  code_review:\n    prompt: architect_review\n", 1);
+        let text = text.replacen("  draft:\n", "  draft:\n    prompt: planner_draft\n", 1);
+        let renamed = Lifecycle::compile(&text).unwrap_or_else(|found| panic!("{found:#?}"));
+        for lane in [Lane::Fast, Lane::Quick, Lane::Standard, Lane::Full] {
+            let left_out = Routes::built_in().left_out(lane, &renamed);
+            let is_left_out = |name: &str| left_out.iter().any(|step| step.as_str() == name);
+            assert!(!is_left_out("code_review") && !is_left_out("draft"), "{lane}: {left_out:?}");
+            assert_eq!(is_left_out("qa_validation"), lane < Lane::Standard, "{lane}");
+        }
     }
 
     #[test]

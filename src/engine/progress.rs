@@ -7,7 +7,7 @@ use super::gates::commit;
 use super::gates::plan::{self, PlanHold};
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
-use super::{ending, handoff, lanes, plan_items, proof, questions, say, train};
+use super::{contract, ending, handoff, lanes, plan_items, proof, questions, say, train, verify};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
@@ -386,8 +386,12 @@ pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
 
 fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
     let branch = turn.policy.branch.clone();
+    let criteria = turn.request(id).map(|request| {
+        contract::criteria(request, request.backlog_id.as_ref().and_then(|id| turn.item(id)))
+    });
     let Some(request) = turn.edit(id) else { return };
     request.work.candidate = None;
+    request.work.criteria = criteria.unwrap_or_default();
     let summary =
         request.work.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
     let values = json!({
@@ -398,6 +402,7 @@ fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
         "checks": say::checks(request.work.evidence.as_ref()),
     });
     ending::end(turn, id, RequestStatus::Completed, "final.already_there", values);
+    verify::landed(turn, id, head);
 }
 
 /// The work ended without a change to the project.

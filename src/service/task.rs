@@ -108,6 +108,8 @@ pub(super) fn spec(
     let mut task = Task { documents, ..task(team, envelope, &request, run, &role, goes_on)? };
     task.kind = step.as_ref().map(|step| step.kind);
     task.template = step.as_ref().map(|step| step.prompt.clone()).unwrap_or_default();
+    let ways = step.iter().flat_map(Step::edges);
+    task.ways = ways.map(|(outcome, edge)| (outcome, edge.to)).collect();
     task.work.handover = handover;
     task.put_back = session.as_ref().is_some_and(|session| session.put_back);
     Ok(RunSpec {
@@ -277,6 +279,7 @@ fn task(
         step: run.step,
         kind: None,
         template: String::new(),
+        ways: BTreeMap::new(),
         request_id: request.request_id.to_string(),
         attempt: request.work.spent.step_failures.max(assignment::reopens(request)) + 1,
         charter: role.charter.clone(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use super::yaml::from_yaml;
 use crate::assets::{AssetKind, Lookup};
 use crate::domain::config::Problem;
 use crate::domain::lifecycle::{Lifecycle, Subject};
@@ -57,8 +58,12 @@ pub fn check_file(
         let error = ConfigError::TooLarge { path, bytes: text.len() };
         return Ok(Err(vec![error]));
     }
+    // Of what stands there twice the types would take the last.
+    if let Err(error) = from_yaml::<serde_yaml::Value>(&path, &text) {
+        return Ok(Err(vec![error]));
+    }
     let compiled = Lifecycle::compile(&text).and_then(|lifecycle| {
-        let mut problems = lifecycle.ways_past_qa();
+        let mut problems = lifecycle.problems_of_new();
         problems.extend(without_prompt(root, &lifecycle));
         if problems.is_empty() { Ok(Arc::new(lifecycle)) } else { Err(problems) }
     });

@@ -1,5 +1,6 @@
 //! Everything that a role is told about its step.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use super::work::{ConflictBrief, Work};
 use crate::domain::criterion::Criterion;
 use crate::domain::evidence::Evidence;
 use crate::domain::incoming::Attachment;
-use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
+use crate::domain::lifecycle::{Lifecycle, StepKind, StepName, StepOutcome};
 use crate::domain::plan_review::PlanFinding;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind};
@@ -102,6 +103,9 @@ pub struct Task {
     /// The name of its template in `steps/`; blank for that of the step's own name.
     #[serde(default)]
     pub template: String,
+    /// The steps to which its outcomes lead, by the words for those.
+    #[serde(default)]
+    pub ways: BTreeMap<StepOutcome, StepName>,
     /// The request.
     pub request_id: String,
     /// Attempt of the step, from 1.
@@ -200,6 +204,7 @@ impl Task {
             step,
             kind: step.and_then(|name| Lifecycle::built_in().step(name)).map(|step| step.kind),
             template: String::new(),
+            ways: BTreeMap::new(),
             request_id: request_id.to_owned(),
             attempt: 1,
             charter: String::new(),

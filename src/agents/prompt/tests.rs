@@ -10,6 +10,7 @@ fn task() -> Task {
     Task {
         kind: None,
         template: String::new(),
+        ways: BTreeMap::new(),
         role: Role::Developer,
         step: Some(StepName::of("developer_build")),
         request_id: "20260101-00000001".to_owned(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::{Failure, Global, say};
 use crate::domain::lifecycle::{Edge, Lifecycle, Prerequisite, Step, Subject};
+use crate::workspace::ConfigError;
 use crate::workspace::lifecycle::{self, LIFECYCLE_FILE};
+use crate::workspace::routes::{self, ROUTES_FILE};
 
 mod picture;
 
@@ -40,6 +42,10 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Check(which) => {
             let (lifecycle, origin) = find(global, which)?;
+            if origin == LIFECYCLE_FILE {
+                // The team begins with neither without the other.
+                report(routes::check(&global.workspace()?, &lifecycle)?, ROUTES_FILE)?;
+            }
             say(format_args!("{origin} holds together: {} steps", lifecycle.steps().count()));
         }
         Command::Show { which, svg, yaml } => {
@@ -74,16 +80,22 @@ fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, String), Fail
             (file, origin)
         }
     };
-    let mut faults = match lifecycle::check_file(&path, &root)? {
-        Ok(lifecycle) => return Ok((lifecycle, origin)),
-        Err(faults) => faults,
+    let checked = match origin == LIFECYCLE_FILE {
+        true => lifecycle::check(&root)?,
+        false => lifecycle::check_file(&path, &root)?,
     };
-    // The last one is the failure of the command.
-    let last = faults.pop();
-    for fault in faults {
-        Failure::from(fault).report();
-    }
-    Err(last.map_or_else(|| Failure::new(format!("{origin} is no lifecycle")), Failure::from))
+    Ok((report(checked, &origin)?, origin))
+}
+
+/// What was checked, or each of its faults, of which the last is the failure of the command.
+fn report<T>(checked: Result<T, Vec<ConfigError>>, origin: &str) -> Result<T, Failure> {
+    checked.map_err(|mut faults| {
+        let last = faults.pop();
+        for fault in faults {
+            Failure::from(fault).report();
+        }
+        last.map_or_else(|| Failure::new(format!("{origin} does not hold")), Failure::from)
+    })
 }
 
 fn show(lifecycle: &Lifecycle, origin: &str) {

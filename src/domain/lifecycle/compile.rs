@@ -33,11 +33,37 @@ impl Lifecycle {
         compile(text)
     }
 
-    /// Where what QA has refused would come to the branch on the word of a review alone. Requests that began by such a
-    /// definition go on by it.
+    /// What no request begins by. Requests that began by such a definition of an earlier build go on by it.
     #[must_use]
-    pub fn ways_past_qa(&self) -> Vec<Problem> {
+    pub fn problems_of_new(&self) -> Vec<Problem> {
         let graph = Graph::of(self);
+        let mut problems = self.ways_past_qa(&graph);
+        problems.extend(self.ways_without_change());
+        problems.extend(graph.uncounted_loops());
+        problems
+    }
+
+    /// Where somebody would judge, or something would land, that is no change: who delivered none, or none that fits,
+    /// builds again.
+    fn ways_without_change(&self) -> Vec<Problem> {
+        let builds = |name: StepName| self.step(name).is_some_and(|it| it.kind == StepKind::Change);
+        let mut problems = Vec::new();
+        for step in self.steps() {
+            for (outcome, edge) in step.edges() {
+                let again = matches!(outcome, StepOutcome::NoChange | StepOutcome::Conflict);
+                if again && ![Some(edge.to), edge.otherwise].into_iter().flatten().all(builds) {
+                    let key = format!("steps.{}.on.{outcome}", step.name);
+                    let message = format!("`{}` has no change to look at then", edge.to);
+                    let hint = "let it lead to a step with `result: change`";
+                    problems.push(Problem::at(&key, message).hint(hint));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Where what QA has refused would come to the branch on the word of a review alone.
+    fn ways_past_qa(&self, graph: &Graph<'_>) -> Vec<Problem> {
         let landing = self.landing();
         let is_verdict =
             |name: StepName| self.step(name).is_some_and(|it| it.kind == StepKind::Verdict);
@@ -459,6 +485,8 @@ struct GraphEdge {
     key: String,
     /// Whether a counter or a number of attempts ends it.
     bounded: bool,
+    /// The counter by which alone it is, without taking from that itself.
+    within: Option<CounterName>,
     /// Whether it is taken where a judgement went against the change.
     negative: bool,
     /// Whether the plan is the answer; the engine lets it be only where nothing was built.
@@ -475,12 +503,14 @@ impl Graph<'_> {
                 let negative = step.kind.judges() && outcome != StepOutcome::Pass;
                 let key = format!("steps.{}.on.{outcome}", step.name);
                 let answers = outcome == StepOutcome::Answered;
-                let way =
-                    GraphEdge { from: step.name, to: edge.to, key, bounded, negative, answers };
+                let (from, to) = (step.name, edge.to);
+                let within = edge.within.filter(|_| !attempts && edge.charge.is_none());
+                let way = GraphEdge { from, to, key, bounded, within, negative, answers };
                 // What the counter does not allow is not ended by it.
                 ways.extend(edge.otherwise.map(|to| GraphEdge {
                     to,
                     bounded: attempts,
+                    within: None,
                     key: way.key.clone(),
                     ..way
                 }));
@@ -493,8 +523,8 @@ impl Graph<'_> {
                 };
                 let (from, negative) = (step.name, step.kind.judges());
                 // The counter of what is sent back ends it.
-                let way =
-                    GraphEdge { from, to: edge.to, key, bounded: true, negative, answers: false };
+                let (to, bounded, within, answers) = (edge.to, true, None, false);
+                let way = GraphEdge { from, to, key, bounded, within, negative, answers };
                 ways.extend(edge.otherwise.map(|to| GraphEdge { to, key: way.key.clone(), ..way }));
                 ways.push(way);
             }
@@ -555,6 +585,24 @@ impl Graph<'_> {
             Subject::Sprint | Subject::Sourcing => step.on.is_empty(),
         };
         self.lifecycle.steps().filter(is_end).map(|step| step.name).collect()
+    }
+
+    /// Where an edge goes by a counter that does not go up on the way back to it.
+    fn uncounted_loops(&self) -> Vec<Problem> {
+        let counts = |name: StepName, counter: CounterName| {
+            self.lifecycle.step(name).is_some_and(|step| step.counts == Some(counter))
+        };
+        let is_uncounted = |way: &GraphEdge, counter: CounterName| {
+            let on = |way: &GraphEdge| !way.bounded && !counts(way.to, counter);
+            !counts(way.to, counter) && self.reached(&[way.to], on).contains(&way.from)
+        };
+        let uncounted = self.ways.iter().filter_map(|way| {
+            let counter = way.within.filter(|counter| is_uncounted(way, *counter))?;
+            let message = format!("nothing on this loop counts `{counter}`");
+            let hint = format!("write `counts: {counter}` at `{}`", way.from);
+            Some(Problem::at(&way.key, message).hint(hint))
+        });
+        uncounted.collect()
     }
 
     /// Where an edge asks for a counter that never goes up.

@@ -261,7 +261,7 @@ fn a_negative_judgement_never_leads_past_the_next_one() {
 
 #[test]
 fn what_qa_has_refused_comes_to_qa_again() {
-    assert_eq!(Lifecycle::built_in().ways_past_qa(), []);
+    assert_eq!(Lifecycle::built_in().problems_of_new(), []);
     // QA before the review.
     let text = BUILT_IN
         .replace("    on: {done: architect_review}\n", "    on: {done: qa_validation}\n")
@@ -273,11 +273,32 @@ fn what_qa_has_refused_comes_to_qa_again() {
         );
     let swapped = Lifecycle::compile(&text).expect("a lifecycle");
     let problems: Vec<String> =
-        swapped.ways_past_qa().into_iter().map(|problem| problem.key.join(".")).collect();
+        swapped.problems_of_new().into_iter().map(|problem| problem.key.join(".")).collect();
     assert!(
         problems.contains(&"steps.qa_validation.reopen.architecture".to_owned()),
         "{problems:?}"
     );
+}
+
+#[test]
+fn what_is_sent_back_is_counted_and_what_is_no_change_is_built_again() {
+    let problems = |from: &str, to: &str| -> Vec<String> {
+        assert!(BUILT_IN.contains(from), "{from}");
+        let lifecycle = Lifecycle::compile(&BUILT_IN.replacen(from, to, 1)).expect("a lifecycle");
+        lifecycle.problems_of_new().into_iter().map(|problem| problem.key.join(".")).collect()
+    };
+    // A second review, copied without the line that counts.
+    let second = "  security_review:\n    role: architect\n    result: review\n    prompt: architect_review\n    \
+                  needs: [commit]\n    on:\n      pass: qa_validation\n      revise: {to: developer_revision, within: review}\n      \
+                  no_change: developer_revision\n\n  developer_revision:\n";
+    let text = BUILT_IN.replacen("  developer_revision:\n", second, 1);
+    let text = text.replacen("on: {done: qa_validation, ", "on: {done: security_review, ", 1);
+    let lifecycle = Lifecycle::compile(&text).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
+    let found: Vec<String> =
+        lifecycle.problems_of_new().into_iter().map(|problem| problem.key.join(".")).collect();
+    assert_eq!(found, ["steps.security_review.on.revise"]);
+    let found = problems("      no_change: developer_build\n", "      no_change: qa_validation\n");
+    assert_eq!(found.len(), 1, "{found:?}");
 }
 
 #[test]

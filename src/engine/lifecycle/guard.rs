@@ -212,7 +212,8 @@ impl StepReportContext<'_> {
                 // Advice and research always lead on, and the way from a review to the change has the limit of
                 // reviews.
                 let leads_on = matches!(step.kind, StepKind::Research | StepKind::Advice);
-                let reviewed = step.kind == StepKind::Review && to == Some(StepKind::Change);
+                let counts = step.kind == StepKind::Review && step.counts.is_some();
+                let reviewed = counts && to == Some(StepKind::Change);
                 let reopens = transition.outcome == Some(Outcome::Reopen);
                 let charged = reopens && to != Some(StepKind::Land) && !leads_on && !reviewed;
                 if charged && !next.take(step.reopen_counter) {

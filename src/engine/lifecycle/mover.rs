@@ -39,7 +39,15 @@ pub(super) fn follow(
     if step.kind.judges() || step.kind == StepKind::Land {
         // A workspace's own lifecycle may lead from a red landing to whoever writes, and from there past whoever judged.
         let may_pass = step.kind == StepKind::Land || may_pass_judges(&state);
-        state.route.judge_again = outcome != StepOutcome::Pass && may_pass;
+        // What comes of a conflict is QA's to pass, where there is a QA.
+        let decides = !state.route.conflicted
+            || step.kind == StepKind::Verdict
+            || lifecycle.step_of(StepKind::Verdict).is_none();
+        state.route.judge_again = if outcome == StepOutcome::Pass {
+            state.route.judge_again && !decides
+        } else {
+            may_pass
+        };
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
         state.route.judge_again = false;
