@@ -23,7 +23,9 @@ pub(super) fn control(turn: &mut Turn<'_>, id: &RequestId, action: &ControlActio
     let text = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
     // It is done with the rights of whoever asked, and their words alone stand for that.
     let asked = turn.request(id);
-    let others = asked.is_some_and(|it| it.params.followups.iter().any(|words| words.is_others));
+    let others = asked.is_some_and(|it| {
+        it.params.others_wrote || it.params.followups.iter().any(|words| words.is_others)
+    });
     let takes_rights = match (action.kind, action.command) {
         (ControlKind::ExecuteAction, _) => false,
         (ControlKind::SprintLifecycle, command) => command != Some(SprintCommand::Status),

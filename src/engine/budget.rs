@@ -55,7 +55,9 @@ impl Account {
 
     /// The digest of what a person decides on: this budget, as often as it was granted so far.
     pub(super) fn digest(&self, of: &str) -> String {
-        let text = format!("{}\0{of}\0{}", self.scope.as_str(), self.budget_use.raised);
+        let Allowance { usd, tokens } = self.budget;
+        let raised = self.budget_use.raised;
+        let text = format!("{}\0{of}\0{raised}\0{usd:?}\0{tokens:?}", self.scope.as_str());
         Sha256::digest(text).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
     }
 }

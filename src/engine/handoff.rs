@@ -100,6 +100,7 @@ pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str
     let id = &envelope.envelope.request_id;
     let request = turn.request(id);
     let duty = request.and_then(Request::duty);
+    let is_private = request.is_some_and(|request| request.conversation.reply_route.is_dm);
     let step = match (duty, request.and_then(Request::planning_step)) {
         (_, Some(planning)) => planning.as_str(),
         (Some(duty), None) => duty.as_str(),
@@ -111,8 +112,8 @@ pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str
         "kind": envelope.kind,
         "request_id": id.as_str(),
         "step": step,
-        // The step says what the team does for itself.
-        "summary": if duty.is_some() { String::new() } else { say::cut(&say::title(summary), 160) },
+        // The step says what the team does for itself, and what somebody said to the team alone stays there.
+        "summary": if duty.is_some() || is_private { String::new() } else { say::cut(&say::title(summary), 160) },
     });
     say::relay_line(turn, id, values);
     if turn.policy.relay_debug {

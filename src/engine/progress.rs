@@ -477,8 +477,10 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     let is_about_the_work = match source {
         SelectionSource::PlanningResume | SelectionSource::Edited => {
             let blocked = request.blocked.as_ref();
-            let rejected = blocked.is_some_and(|it| it.code == BlockCode::PlanRejected);
-            !rejected && !replans && !request.has_open_conflict()
+            let unsettled = [BlockCode::PlanRejected, BlockCode::Questions];
+            let unsettled = blocked.is_some_and(|it| unsettled.contains(&it.code))
+                || request.work.plan_review.is_open();
+            !unsettled && !replans && !request.has_open_conflict()
         }
         SelectionSource::AgentFirstIntake
         | SelectionSource::BlockedRetry

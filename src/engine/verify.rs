@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::turn::Turn;
-use super::{say, sprint};
+use super::{say, sprint, standing};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId};
@@ -29,7 +29,7 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
     }
     let verification = Verification {
         request_id: id.clone(),
-        title: say::title(&request.scope),
+        title: standing::title(request),
         commit: commit.to_owned(),
         sprint_id: request.sprint_id.clone(),
         language: request.conversation.language,

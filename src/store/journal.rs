@@ -154,12 +154,17 @@ impl Journal {
             };
             let known = (grown.get(&file))
                 .or_else(|| self.lengths[0].get(&file))
-                .or_else(|| self.lengths[1].get(&file));
+                .or_else(|| self.lengths[1].get(&file))
+                .copied();
+            let is_first = !self.touched.contains(&file) && !grown.contains_key(&file);
             let length = match known {
-                Some(length) => *length,
-                None => self.disk.len(&self.root.join(&file))?.unwrap_or(0),
+                Some(length) if !is_first => length,
+                // Somebody may have written to it since; what is not in it yet will be.
+                known => {
+                    self.disk.len(&self.root.join(&file))?.unwrap_or(0).max(known.unwrap_or(0))
+                }
             };
-            if !self.touched.contains(&file) && !grown.contains_key(&file) {
+            if is_first {
                 base.insert(file.clone(), length);
             }
             let added = match layout::targets(seq, change) {

@@ -11,7 +11,7 @@ use super::index::Index;
 use super::layout::{self, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
-use super::views::Views;
+use super::views::{Views, is_text};
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
 use crate::domain::record::{RUNTIME, RecordKind, SCHEDULER, inside};
@@ -339,16 +339,34 @@ impl LoadedWorkspace {
         if text.starts_with(there) {
             let rest = text[there.len()..].to_vec();
             self.views.resume(path, content.len() as u64, rest);
+        } else if layout::is_document(path) && is_text(there) {
+            // A document, into which somebody has written since the checkpoint.
+            let (kept, done) = matched(there, &text);
+            self.views.resume(path, (base + kept) as u64, text[done..].to_vec());
         } else {
-            let written_by_hand = std::str::from_utf8(there).is_ok_and(|text| !text.contains('\0'))
-                && !there.is_empty();
-            if written_by_hand {
+            if is_text(there) {
                 self.overridden.push(path.to_owned());
             }
             self.views.resume(path, base as u64, text);
         }
         Ok(())
     }
+}
+
+/// How much of a document's end stays, and how much of the tail's text that has, line by line, with the lines of others
+/// between: all but a last line of ours that was cut off.
+fn matched(there: &[u8], text: &[u8]) -> (usize, usize) {
+    let (mut kept, mut rest) = (0, text);
+    for line in there.split_inclusive(|byte| *byte == b'\n') {
+        let next = rest.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        if line == next {
+            rest = &rest[next.len()..];
+        } else if !line.ends_with(b"\n") && next.starts_with(line) {
+            break;
+        }
+        kept += line.len();
+    }
+    (kept, text.len() - rest.len())
 }
 
 fn placeholder(kind: RecordKind, path: &str) -> Option<RequestId> {

@@ -167,9 +167,15 @@ impl Views {
                     return Ok(());
                 }
                 make_folder(&*self.disk, &mut self.folders, &full)?;
-                if self.disk.len(&full)?.is_some_and(|length| length > *good) {
-                    // Half of an earlier attempt.
-                    self.disk.truncate(&full, *good)?;
+                let length = self.disk.len(&full)?.unwrap_or(0);
+                if length != *good {
+                    *good = settle(
+                        &*self.disk,
+                        &full,
+                        (length, *good),
+                        layout::is_document(path),
+                        pending,
+                    )?;
                 }
                 if let Err(error) = self.disk.append(&full, pending) {
                     if !error.is_missing() {
@@ -210,6 +216,35 @@ impl Views {
         self.folders.clear();
         Ok(())
     }
+}
+
+/// Cuts half of an earlier attempt off an append-only file. What somebody wrote into a document stays, and what is to be
+/// added begins a line of its own. Returns the file's length.
+fn settle(
+    disk: &dyn Disk,
+    file: &Path,
+    (length, good): (u64, u64),
+    is_document: bool,
+    pending: &mut Vec<u8>,
+) -> FileResult<u64> {
+    if length < good {
+        return Ok(length);
+    }
+    let content = disk.read(file)?;
+    let behind = usize::try_from(good).ok().and_then(|good| content.get(good..)).unwrap_or(&[]);
+    if pending.starts_with(behind) || !is_document || !is_text(behind) {
+        disk.truncate(file, good)?;
+        return Ok(good);
+    }
+    if !content.ends_with(b"\n") {
+        pending.insert(0, b'\n');
+    }
+    Ok(content.len() as u64)
+}
+
+/// Whether these are words, and not what a power failure leaves.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'))
 }
 
 fn make_folder(disk: &dyn Disk, known: &mut BTreeSet<PathBuf>, file: &Path) -> FileResult<()> {

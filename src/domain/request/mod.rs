@@ -99,6 +99,9 @@ pub struct Params {
     /// Whether the message was edited and no role has read it as it is now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unread_edit: bool,
+    /// Whether somebody else than who asked has written to it, also where that was deleted: a role may have read it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub others_wrote: bool,
     /// Further words that no role has read yet, by [`Followup::key`]: nothing ends without them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread_words: Vec<MessageId>,
@@ -147,6 +150,7 @@ impl Params {
     /// Takes in further words, for the next run to read or the one at work to hear.
     pub fn take_in(&mut self, words: Followup) {
         self.unread(&words);
+        self.others_wrote |= words.is_others;
         self.followups.push(words);
     }
 

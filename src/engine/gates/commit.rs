@@ -50,18 +50,16 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     true
 }
 
-/// A person has said yes to the commit, and so to what guards found in it; whether they had its room before them.
-pub(super) fn accept(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    findings: Vec<GuardFinding>,
-    sees_room: bool,
-) {
+/// A person has said yes to the commit, and so to what guards found in it.
+pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
-        if !sees_room {
-            return;
-        }
+    }
+}
+
+/// Whoever has decided has read what stands in the room of the request, where they had that before them.
+pub(super) fn seen(turn: &mut Turn<'_>, id: &RequestId, sees_room: bool) {
+    if let Some(request) = turn.edit(id).filter(|_| sees_room) {
         // They have not seen what was said elsewhere.
         let room = request.conversation.place();
         let is_elsewhere = |words: &Followup| match words.channel_id {

@@ -216,7 +216,8 @@ fn approved(
         | GateKind::GuardedCommit
         | GateKind::RedBase
         | GateKind::Commit => {
-            commit::accept(turn, id, gate.findings.clone(), sees_room);
+            commit::accept(turn, id, gate.findings.clone());
+            commit::seen(turn, id, sees_room);
             if commit::is_base(turn, id) {
                 progress::deliver(turn, id, Proof::Green);
             } else {
@@ -233,6 +234,10 @@ fn approved(
             }
         }
         GateKind::Action => {
+            commit::seen(turn, id, sees_room);
+            if progress::goes_back_for_words(turn, id) {
+                return;
+            }
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());
             if let Some(ActionAtGate { name, command }) = waiting {
                 actions::run(turn, id, &name, command);
@@ -268,6 +273,7 @@ fn asked(turn: &mut Turn<'_>, granted: &Granted<act::Decide>, id: &RequestId, qu
     let is_others = request.conversation.reply_route.is_other(granted.actor());
     let by = granted.name();
     let question = Followup { at_gate: true, is_others, ..Followup::command(&by, question, now) };
+    request.params.others_wrote |= is_others;
     request.params.followups.push(question);
     if request.duty().is_some() {
         // It goes on from there.

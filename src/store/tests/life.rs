@@ -267,8 +267,9 @@ fn a_lifecycle_that_this_build_cannot_read_is_set_aside_by_name_and_its_requests
 }
 
 #[test]
-fn an_edit_of_an_append_only_document_after_a_crash_is_named() {
+fn what_somebody_writes_into_an_append_only_document_stays() {
     let root = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let opened = open(root.path());
     opened.store.append(vec![document("one")]).wait().unwrap();
     opened.store.close().unwrap();
@@ -278,10 +279,31 @@ fn an_edit_of_an_append_only_document_after_a_crash_is_named() {
     opened.store.append(vec![document("two")]).wait().unwrap();
     drop(opened.store);
     assert_eq!(files::read_text(&path).unwrap(), "one\nby hand\ntwo\n");
-    files::write(&path, "one\nby hand\nrewritten\n").unwrap();
+    // After a crash, with a line of ours that was cut off.
+    files::write(&path, "one\nby hand\nmore by hand\ntw").unwrap();
     let opened = open(root.path());
-    assert_eq!(files::read_text(&path).unwrap(), "one\nby hand\ntwo\n");
-    assert_eq!(opened.report.overridden, [DOCUMENT]);
+    assert_eq!(files::read_text(&path).unwrap(), "one\nby hand\nmore by hand\ntwo\n");
+    assert_eq!(opened.report.overridden, [""; 0]);
+    // While it is open: behind, before and instead of what is there, with and without an end of the line.
+    files::append(&path, "a thought\n").unwrap();
+    opened.store.append(vec![document("three")]).wait().unwrap();
+    runtime.block_on(opened.store.settled()).unwrap();
+    let before = "one\nby hand\nmore by hand\ntwo\na thought\nthree\n";
+    assert_eq!(files::read_text(&path).unwrap(), before);
+    files::write(&path, format!("# 제목\n{before}and")).unwrap();
+    opened.store.append(vec![document("four")]).wait().unwrap();
+    runtime.block_on(opened.store.settled()).unwrap();
+    assert_eq!(files::read_text(&path).unwrap(), format!("# 제목\n{before}and\nfour\n"));
+    files::write(&path, "short\n").unwrap();
+    opened.store.append(vec![document("five")]).wait().unwrap();
+    drop(opened.store);
+    let opened = open(root.path());
+    let text = files::read_text(&path).unwrap();
+    assert!(text.starts_with("short\n") && text.ends_with("five\n"), "{text}");
+    opened.store.append(vec![document("six")]).wait().unwrap();
+    opened.store.close().unwrap();
+    let text = files::read_text(&path).unwrap();
+    assert!(text.starts_with("short\n") && text.ends_with("five\nsix\n"), "{text}");
 }
 
 #[test]
