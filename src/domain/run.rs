@@ -319,7 +319,7 @@ impl RunOutcome {
                 until: None,
                 answer,
             },
-            other => other,
+            other @ (Self::Result(_) | Self::Failed { .. }) => other,
         }
     }
 }

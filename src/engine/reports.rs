@@ -541,7 +541,10 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         request.route.current_role = Some(role);
         request.blocked = None;
     }
-    turn.record(&id, EventKind::Replayed, "operator", fresh.relay_id.as_str(), Value::Null);
+    // The history of one that was packed away stays whole.
+    if turn.request(&id).is_some() {
+        turn.record(&id, EventKind::Replayed, "operator", fresh.relay_id.as_str(), Value::Null);
+    }
     turn.wake(if fresh.kind == EnvelopeKind::Delegate { Wake::Role(role) } else { Wake::Reports });
     turn.save(fresh);
     Answer::Accepted

@@ -1,7 +1,7 @@
 //! A copy of a folder as it was left by another program or build, made once and before anything is written.
 //!
-//! The copy has a mark of its own, written last: a folder without it is one that was not finished, and is
-//! gone on with, because until the mark is there nothing else is touched.
+//! The copy has a mark of its own, written last: a folder that was begun and is without it was not finished, and is
+//! gone on with, because until the mark is there nothing else is touched. Copies that people made are left alone.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,9 @@ use crate::platform::files::Result;
 
 /// The mark of a copy that is whole; its text is a digest of what was copied.
 const MARK: &str = "backup-is-whole";
+
+/// The mark of a copy of ours, whole or not.
+const BEGUN: &str = "backup-is-begun";
 
 /// A copy.
 pub struct Backup {
@@ -47,6 +50,8 @@ pub fn make(
         return Ok(Backup { name, left });
     }
     let target = root.join(&name);
+    disk.create_dir(&target)?;
+    disk.write(&target.join(BEGUN), b"")?;
     for folder in &folders {
         disk.create_dir(&target.join(folder))?;
     }
@@ -76,7 +81,8 @@ pub fn whole_with(
     let prefix = prefix(folder);
     for name in disk.list(root)?.into_iter().filter(|name| name.starts_with(&prefix)) {
         let copy = root.join(&name);
-        if disk.len(&copy.join(MARK))?.is_none() {
+        let is_folder = disk.node(&copy)? == Some(Node::Folder);
+        if !is_folder || disk.len(&copy.join(MARK))?.is_none() {
             continue;
         }
         match disk.read(&copy.join(file)) {
@@ -94,11 +100,20 @@ fn choose(disk: &dyn Disk, root: &Path, folder: &str, digest: &str) -> Result<(S
     let prefix = prefix(folder);
     let mut taken = Vec::new();
     for name in disk.list(root)?.into_iter().filter(|name| name.starts_with(&prefix)) {
-        match disk.read(&root.join(&name).join(MARK)) {
+        let copy = root.join(&name);
+        if disk.node(&copy)? != Some(Node::Folder) {
+            taken.push(name);
+            continue;
+        }
+        match disk.read(&copy.join(MARK)) {
             Ok(bytes) if bytes == digest.as_bytes() => return Ok((name, true)),
             // A copy of another time.
             Ok(_) => taken.push(name),
-            Err(error) if error.is_missing() => return Ok((name, false)),
+            Err(error) if error.is_missing() && disk.len(&copy.join(BEGUN))?.is_some() => {
+                return Ok((name, false));
+            }
+            // Somebody's own.
+            Err(error) if error.is_missing() => taken.push(name),
             Err(error) => return Err(error),
         }
     }
@@ -146,4 +161,34 @@ fn walk(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::disk::RealDisk;
+    use crate::platform::files;
+
+    #[test]
+    fn what_a_person_copied_themselves_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        files::create_dir_all(&at("state/sub")).unwrap();
+        files::write(&at("state/sub/one"), "now").unwrap();
+        files::create_dir_all(&at("state.backup-0320")).unwrap();
+        files::write(&at("state.backup-0320/old"), "theirs").unwrap();
+        files::write(&at("state.backup-0320.tar.gz"), "theirs").unwrap();
+        let all = |_: &Path| true;
+        let first = make(&RealDisk, root.path(), "state", all).unwrap();
+        assert_eq!(files::read_text(&at(&first.name).join("sub/one")).unwrap(), "now");
+        assert_eq!(files::list(&at("state.backup-0320")).unwrap().len(), 1);
+        // The same again is found, one that was cut off is gone on with, and another time has another.
+        assert_eq!(make(&RealDisk, root.path(), "state", all).unwrap().name, first.name);
+        files::remove_file(&at(&first.name).join(MARK)).unwrap();
+        assert_eq!(make(&RealDisk, root.path(), "state", all).unwrap().name, first.name);
+        files::write(&at("state/sub/one"), "later").unwrap();
+        assert_ne!(make(&RealDisk, root.path(), "state", all).unwrap().name, first.name);
+        let found = whole_with(&RealDisk, root.path(), "state", "sub/one").unwrap();
+        assert!(found.is_some_and(|name| name != first.name));
+    }
 }

@@ -179,6 +179,18 @@ pub fn write_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     replace_durably(path, bytes.as_ref(), 0o666)
 }
 
+/// The same for a file that people keep: what a link leads to is replaced and not the link, and the mode stays.
+pub fn rewrite_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = match canonicalize(path) {
+        Err(error) if error.is_missing() => return write_durable(path, bytes),
+        resolved => resolved?,
+    };
+    let mode = metadata(&path)?.permissions().mode();
+    write_durable(&path, bytes)?;
+    set_mode(&path, mode & 0o7777)
+}
+
 fn replace_durably(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let (temp, mut file) = fresh_beside(path, mode)?;
     at("write", &temp, file.write_all(bytes))?;
@@ -390,6 +402,20 @@ pub fn is_locked(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_a_link_stays_one_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (file, target) = (root.path().join("link.yaml"), elsewhere.path().join("kept.yaml"));
+        write(&target, "a: 1\n").unwrap();
+        set_mode(&target, 0o640).unwrap();
+        symlink(&target, &file).unwrap();
+        rewrite_durable(&file, "a: 2\n").unwrap();
+        assert_eq!(read_text(&target).unwrap(), "a: 2\n");
+        assert!(symlink_metadata(&file).unwrap().is_symlink());
+        assert_eq!(metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
+    }
 
     #[test]
     fn what_is_replaced_is_never_written_through_a_link_that_lay_in_wait() {

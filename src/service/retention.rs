@@ -63,12 +63,13 @@ fn remove_older(
 ) -> Result<(), FileError> {
     for path in files::list(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let modified = files::metadata(&path)?.modified().ok();
+        // Another may have removed it, and a link may lead nowhere.
+        let modified = files::symlink_metadata(&path).ok().and_then(|it| it.modified().ok());
         let is_old = modified.is_some_and(|at| Timestamp::new(at.into()) < before);
         if !is_old || !is_meant(&name) {
             continue;
         }
-        match path.is_dir() {
+        match path.is_dir() && !path.is_symlink() {
             true => files::remove_dir_all(&path)?,
             false => files::remove_file(&path)?,
         }

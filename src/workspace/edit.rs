@@ -77,7 +77,7 @@ pub fn set_role_defaults(
         }
     }
     parse(&path, &text, RuntimeConfig::check)?;
-    files::write_durable(&path, &text)?;
+    files::rewrite_durable(&path, &text)?;
     Ok(())
 }
 

@@ -152,7 +152,7 @@ fn is_secret(name: &str, value: &str) -> bool {
 /// `NAME=value` lines; `export` before and quotes around are allowed, `#` begins a comment.
 pub(super) fn parse(text: &str) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
-    for line in text.lines() {
+    for line in text.trim_start_matches('\u{feff}').lines() {
         let line = line.trim();
         let line = line.strip_prefix("export ").unwrap_or(line);
         let Some((name, value)) = line.split_once('=') else {

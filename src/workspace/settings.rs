@@ -151,7 +151,7 @@ impl FileChange {
 impl Change {
     /// Writes the file.
     pub fn write(&self, root: &Path) -> Result<(), EditError> {
-        Ok(files::write_durable(&root.join(self.file.name()), &self.text)?)
+        Ok(files::rewrite_durable(&root.join(self.file.name()), &self.text)?)
     }
 }
 
@@ -170,7 +170,7 @@ pub fn take_back(root: &Path, file: ConfigFile, changed: &FileChange) -> Result<
         && changed.left(&text)
     {
         if &text != before {
-            files::write_durable(&path, before)?;
+            files::rewrite_durable(&path, before)?;
         }
         return Ok(Vec::new());
     }
@@ -193,7 +193,7 @@ pub fn take_back(root: &Path, file: ConfigFile, changed: &FileChange) -> Result<
     }
     if edited != text {
         file.check(&path, &edited)?;
-        files::write_durable(&path, &edited)?;
+        files::rewrite_durable(&path, &edited)?;
     }
     Ok(kept)
 }

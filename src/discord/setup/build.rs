@@ -35,14 +35,14 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// The thing that Discord refused, where the team gets along without it: a voice, or a role that is only
-    /// there to be mentioned.
+    /// What Discord said to a thing that the team gets along without: a voice, or a role that is only there to be
+    /// mentioned.
     #[must_use]
-    pub const fn dispensable(&self) -> Option<(ServerObject, &RestError)> {
+    pub const fn dispensable(&self) -> Option<&RestError> {
         match self {
             Self::Rest { thing, source } if personas::is_refusal(source) => match thing {
                 ServerObject::Hook(_) | ServerObject::SharedHook | ServerObject::Role(_) => {
-                    Some((*thing, source))
+                    Some(source)
                 }
                 ServerObject::Category | ServerObject::Channel(_) | ServerObject::Approver => None,
             },
@@ -87,7 +87,16 @@ impl Builder<'_> {
         }
         let before = self.same(thing);
         self.journal.intend(thing, before)?;
-        let id = self.create(thing).await.map_err(|source| BuildError::Rest { thing, source })?;
+        let id = match self.create(thing).await {
+            Ok(id) => id,
+            Err(source) => {
+                // What Discord refused outright it has not made, and a person may make one like it.
+                if matches!(source, RestError::Refused { .. } | RestError::Gone { .. }) {
+                    self.journal.forget(thing)?;
+                }
+                return Err(BuildError::Rest { thing, source });
+            }
+        };
         plug::point(Point::AfterEffect);
         self.journal.note(thing, id)?;
         Ok(id)

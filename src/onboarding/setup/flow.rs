@@ -305,13 +305,9 @@ impl<'a> Steps<'a> {
                         (Outcome::Done, done_key(thing), values)
                     }
                     Err(error) => {
-                        let Some((thing, refusal)) = error.dispensable() else {
+                        let Some(refusal) = error.dispensable() else {
                             return Err(error.into());
                         };
-                        // What Discord refused outright it has not made.
-                        if matches!(refusal, RestError::Refused { .. } | RestError::Gone { .. }) {
-                            self.journal.forget(thing)?;
-                        }
                         let values = json!({"name": name, "error": refusal.to_string()});
                         (Outcome::Open, "setup.thing.refused", values)
                     }
