@@ -37,7 +37,9 @@ pub fn make(
     let mut found = Contents { folders: vec![PathBuf::new()], ..Contents::default() };
     let place = root.join(folder);
     walk(disk, &place, Path::new(""), wanted, &mut found)?;
-    let Contents { files, folders, left } = found;
+    let Contents { mut files, folders, left } = found;
+    // Of a copy that was put back.
+    files.retain(|file| ![MARK, BEGUN].iter().any(|mark| file == Path::new(mark)));
     let left = left.iter().map(|path| format!("{folder}/{}", path.display())).collect();
     let mut digest = crc32fast::Hasher::new();
     for file in &files {

@@ -37,17 +37,23 @@ pub(super) fn migrate(
     };
     // The journal has those that it speaks of; nothing else has the others, so each is whole at any instant.
     let replayed: BTreeSet<String> = loaded.views.records().into_iter().collect();
-    let mut changes = Vec::new();
+    let (mut changes, mut folders) = (Vec::new(), BTreeSet::new());
     for record in loaded.views.state.records() {
         let path = inside(&record.path());
         if !replayed.contains(&path) {
             let bytes = record.bytes()?;
-            replace_synced(disk, &root.join(&path), &bytes)?;
+            let file = root.join(&path);
+            replace_synced(disk, &file, &bytes)?;
+            folders.extend(file.parent().map(Path::to_owned));
             loaded.views.digests.insert(path, crc32fast::hash(&bytes));
         } else if matches!(record.kind(), RecordKind::Sprint | RecordKind::Backlog) {
             // As it is with the todos of items, which the journal does not have.
             changes.push(Change::Save(record));
         }
+    }
+    // Before the checkpoint says that they are of this version.
+    for folder in folders {
+        disk.sync_dir(&folder)?;
     }
     loaded.views.apply(loaded.seq, &Entry { base: BTreeMap::new(), changes })?;
     Ok(Some(name))
