@@ -209,7 +209,10 @@ fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
 pub(super) fn too_many(turn: &Turn<'_>, author: Option<UserId>, new: usize) -> Option<usize> {
     let author = author?;
     let mine = turn.before().requests.values().filter(|request| {
-        !request.status.is_terminal() && request.conversation.reply_route.author_id == Some(author)
+        let is_theirs = request.conversation.reply_route.author_id == Some(author);
+        // What a sprint does for whoever began it is nothing that they asked for one by one.
+        let is_of_sprint = request.todo_id.is_some() || request.duty().is_some();
+        !request.status.is_terminal() && is_theirs && !is_of_sprint
     });
     let limit = turn.policy.limits.open_requests_per_person;
     (mine.count() + new > limit).then_some(limit)

@@ -157,7 +157,8 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
                 request.work.spent.outages = 0;
                 request.work.spent.full_disks = 0;
                 request.work.result = Some(Arc::clone(&result));
-                if report.work.is_some() {
+                // One that another program dropped does not say what it left.
+                if report.work.is_some() || report.generation == 0 {
                     request.work.reported.clone_from(&report.work);
                 }
                 if !request.route.visited_roles.contains(&report.role) {

@@ -97,7 +97,7 @@ impl Filters {
         if paths.is_empty() {
             return Ok(found);
         }
-        let add = ["update-index", "--add", "-z", "--stdin"];
+        let add = ["update-index", "--add", "--replace", "-z", "--stdin"];
         let scratch = self.run(view, dir, index, (&add, &[]), paths)?;
         let index = Index::open(scratch.path())?;
         for path in paths {

@@ -60,33 +60,49 @@ impl Project {
             if open.contains(&request) || taken.contains(&name) {
                 continue;
             }
-            let Some(own) = tip(&repository, &name)? else { continue };
-            let own = repository.find_commit(own)?;
-            if own.time().seconds() >= before.utc().timestamp() {
-                continue;
-            }
-            if !has_all_of(&repository, &head, &own)? {
-                let kept = format!("{UNMERGED}{request}");
-                if name == kept {
-                    continue;
-                }
-                let before = tip(&repository, &kept)?;
-                // Another work of that name is kept there already.
-                if before.is_some_and(|it| it != own.id() && !is_before(&repository, it, &own)) {
-                    continue;
-                }
-                let why = "teams: branch is kept";
-                if refs::set(self, &repository, &kept, before, own.id(), why)? != Update::Done {
-                    continue;
-                }
-            }
-            // Somebody may have worked on it meanwhile.
-            if tip(&repository, &name)? == Some(own.id()) {
-                refs::delete(self, &repository, &name)?;
-                forgotten += 1;
+            match self.forget_branch(&repository, &head, (&request, &name), before) {
+                Ok(is_forgotten) => forgotten += usize::from(is_forgotten),
+                // One that cannot be read keeps no other.
+                Err(error) => tracing::warn!(%error, name, "a branch stays for the next time"),
             }
         }
         Ok(forgotten)
+    }
+
+    /// The same for one; whether it is gone.
+    fn forget_branch(
+        &self,
+        repository: &Repository,
+        head: &Commit<'_>,
+        (request, name): (&RequestId, &str),
+        before: Timestamp,
+    ) -> Result<bool> {
+        let Some(own) = tip(repository, name)? else { return Ok(false) };
+        let own = repository.find_commit(own)?;
+        if own.time().seconds() >= before.utc().timestamp() {
+            return Ok(false);
+        }
+        if !has_all_of(repository, head, &own)? {
+            let kept = format!("{UNMERGED}{request}");
+            if name == kept {
+                return Ok(false);
+            }
+            let before = tip(repository, &kept)?;
+            // Another work of that name is kept there already.
+            if before.is_some_and(|it| it != own.id() && !is_before(repository, it, &own)) {
+                return Ok(false);
+            }
+            let why = "teams: branch is kept";
+            if refs::set(self, repository, &kept, before, own.id(), why)? != Update::Done {
+                return Ok(false);
+            }
+        }
+        // Somebody may have worked on it meanwhile.
+        let is_still = tip(repository, name)? == Some(own.id());
+        if is_still {
+            refs::delete(self, repository, name)?;
+        }
+        Ok(is_still)
     }
 
     /// Lets go of what was kept under `refs/teams/lost/` before an instant, unless it is of one of these requests. How

@@ -154,7 +154,13 @@ impl RefLock {
 
 impl Drop for RefLock {
     fn drop(&mut self) {
-        for path in [&self.lock, &self.own] {
+        // It has become the ref, and another may have the lock by now.
+        let is_ours =
+            match (files::symlink_metadata(&self.lock), files::symlink_metadata(&self.own)) {
+                (Ok(lock), Ok(own)) => (lock.dev(), lock.ino()) == (own.dev(), own.ino()),
+                (Ok(_) | Err(_), _) => false,
+            };
+        for path in is_ours.then_some(&self.lock).into_iter().chain([&self.own]) {
             if let Err(error) = files::remove_file(path) {
                 tracing::warn!(%error, "a ref's lock of ours stays behind; the next update removes it");
             }

@@ -7,8 +7,8 @@ use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
 use super::{closing, names, planning, position, queue, research, say};
 use crate::domain::effect::EffectKind;
-use crate::domain::ids::SprintId;
-use crate::domain::item::{Item, ItemSource};
+use crate::domain::ids::{ItemId, SprintId};
+use crate::domain::item::{Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::request::Request;
 use crate::domain::result::RoleResult;
@@ -113,7 +113,14 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
     match &outcome {
         Ok(result) => {
             reframe(turn, &id, result);
-            problems.extend(keep_items(turn, &id, request, result).err());
+            let before = planned_items(turn, &id);
+            match keep_items(turn, &id, request, result) {
+                Ok(_) if step == PlanningStep::TodoFinalization => {
+                    leave_out(turn, &id, &before, result);
+                }
+                Ok(_) => {}
+                Err(problem) => problems.push(problem),
+            }
         }
         Err(reason) => problems.push(format!("status: {}", crate::engine::say::cut(reason, 300))),
     }
@@ -134,6 +141,43 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
         }
     } else {
         reopen(turn, &id, step, request, &problems);
+    }
+}
+
+/// The items that are to be done in the sprint and that nobody has begun.
+fn planned_items(turn: &Turn<'_>, id: &SprintId) -> Vec<ItemId> {
+    let Some(sprint) = turn.sprint(id) else { return Vec::new() };
+    let has_begun = |item: &ItemId| {
+        let mut todos =
+            sprint.work.todos.iter().filter(|todo| todo.backlog_id.as_ref() == Some(item));
+        todos.any(|todo| todo.progress.started_at.is_some())
+    };
+    let mine =
+        turn.items().into_values().map(|item| (&item.backlog_id, &item.planned_in_sprint_id));
+    let mine = mine.filter(|(item, planned)| planned.as_ref() == Some(id) && !has_begun(item));
+    mine.map(|(item, _)| item.clone()).collect()
+}
+
+/// Whoever chooses anew, because the choice came back, names each item of it: what they do not name any more is left out.
+fn leave_out(turn: &mut Turn<'_>, id: &SprintId, before: &[ItemId], result: &RoleResult) {
+    let came_back = turn.sprint(id).and_then(|sprint| sprint.planning.last_reopened);
+    let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
+    let chosen: Vec<&str> = items
+        .iter()
+        .filter(|item| item.planned_in_sprint_id.as_deref() == Some(id.as_str()))
+        .filter_map(|item| item.backlog_id.as_deref())
+        .collect();
+    if came_back != Some(PlanningStep::TodoFinalization) || chosen.is_empty() {
+        return;
+    }
+    for item in before.iter().filter(|item| !chosen.contains(&item.as_str())) {
+        turn.edit_item(item, |item| {
+            item.planned_in_sprint_id = None;
+            item.selected_in_sprint_id = None;
+            if item.status == ItemStatus::Selected {
+                item.status = ItemStatus::Pending;
+            }
+        });
     }
 }
 

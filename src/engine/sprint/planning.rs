@@ -105,13 +105,17 @@ fn defined(sprint: &Sprint, relevant: &[&Item], persisted: bool) -> Vec<String> 
             !item.milestone_title.trim().is_empty() || origin("sprint_id"),
             "milestone_title or origin.sprint_id",
         );
+        // One of a plan serves the requirements of that, which nobody may change.
+        let is_of_plan = item.plan.is_some();
         missing(
-            sprint.kickoff.requirements.is_empty() || origin("requirement_refs"),
+            is_of_plan || sprint.kickoff.requirements.is_empty() || origin("requirement_refs"),
             "origin.requirement_refs",
         );
         missing(origin("spec_refs"), "origin.spec_refs");
         missing(!is_source_backed(sprint) || origin("research_refs"), "origin.research_refs");
-        found.extend(unknown_requirements(sprint, item));
+        if !is_of_plan {
+            found.extend(unknown_requirements(sprint, item));
+        }
     }
     found
 }

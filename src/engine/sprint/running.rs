@@ -126,6 +126,8 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
             "the review failed",
             Value::Null,
         );
+        // What others planned meanwhile is begun without it.
+        queue::sync(turn, &id);
         return;
     };
     let mut problems = Vec::new();

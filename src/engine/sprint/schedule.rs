@@ -9,7 +9,7 @@ use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::policy::Policy;
-use crate::domain::sprint::{Kickoff, SprintStatus, Trigger, WrapUp};
+use crate::domain::sprint::{Kickoff, Phase, SprintStatus, Trigger, WrapUp};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::sprint::queue::is_free;
@@ -23,7 +23,7 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
     let mut instants = BTreeSet::new();
     match state.active_sprint() {
         Some(sprint) => {
-            if sprint.closing.wrap_up.is_none() {
+            if sprint.closing.wrap_up.is_none() && sprint.phase != Phase::WrapUp {
                 instants.extend(sprint.cutoff_at);
             }
             if sprint.status == SprintStatus::Running
@@ -52,6 +52,8 @@ pub(super) fn come(turn: &mut Turn<'_>) {
     let now = turn.now;
     if let Some(sprint) = turn.active_sprint()
         && sprint.closing.wrap_up.is_none()
+        // One that closes already ends as it does.
+        && sprint.phase != Phase::WrapUp
         && sprint.cutoff_at.is_some_and(|at| at <= now)
     {
         let id = sprint.sprint_id.clone();

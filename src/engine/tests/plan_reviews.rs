@@ -11,7 +11,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
 use crate::domain::guard::Guard;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::item::{Item, ItemSource};
@@ -300,6 +300,33 @@ fn what_is_left_in_the_plan_of_a_sprint_is_a_persons_to_decide() {
         assert_eq!(world.landed() > 0, goes_on, "{decide}");
         assert!(world.state.gates.is_empty(), "{decide}");
     }
+}
+
+#[test]
+fn who_chooses_anew_leaves_out_what_is_not_named_any_more() {
+    let mut world = World::new(policy());
+    read_sprint(&mut world, &[2]);
+    assert_eq!((step(&world).as_str(), has_it(&world)), ("todo_finalization", Some(Role::Planner)));
+    let planned = |world: &World| -> Vec<ItemId> {
+        let items = world.state.backlog.values();
+        let mine = items.filter(|item| item.planned_in_sprint_id.is_some());
+        mine.map(|item| item.backlog_id.clone()).collect()
+    };
+    assert_eq!(planned(&world).len(), 3);
+    // What nothing else has to be there for.
+    let first = world.state.backlog.values().find(|item| item.title == "first");
+    let first = first.expect("an item").backlog_id.clone();
+    let kept = json!({ "backlog_id": first, "planned_in_sprint_id": the_sprint(&world).sprint_id });
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let said = json!({ "backlog_items": [kept] });
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Planner, said))));
+    assert_eq!(planned(&world), [first.clone()]);
+    let todos = the_sprint(&world).work.todos;
+    let waiting = todos.iter().filter(|todo| todo.progress.status == TodoStatus::Queued);
+    assert_eq!(waiting.count(), 1);
+    // Nobody asks for the others again before the first one is built.
+    work_until(&mut world, |role, _| role == Role::Developer);
+    assert_eq!(planned(&world), [first]);
 }
 
 #[test]
