@@ -88,7 +88,8 @@ pub(super) fn beyond_conflict(turn: &mut Turn<'_>, id: &RequestId, paths: &[Stri
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     let step = turn.step(id);
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
-    let is_its_base = candidate.is_some_and(Candidate::is_its_base);
+    let uncommitted = turn.request(id).is_some_and(|request| request.work.uncommitted);
+    let is_its_base = candidate.is_some_and(Candidate::is_its_base) && !uncommitted;
     if let Some(request) = turn.edit(id)
         && request.work.evidence.as_ref().is_some_and(Evidence::is_inconclusive)
     {

@@ -333,7 +333,11 @@ impl LoadedWorkspace {
         let Some(there) = content.get(base..) else {
             // Somebody made it shorter than it was at the checkpoint; what is left stays.
             self.overridden.push(path.to_owned());
-            self.views.resume(path, content.len() as u64, text);
+            let (kept, done) = match layout::is_document(path) {
+                true => matched(&content, &text),
+                false => (content.len(), 0),
+            };
+            self.views.resume(path, kept as u64, text[done..].to_vec());
             return Ok(());
         };
         if text.starts_with(there) {
@@ -361,12 +365,26 @@ fn matched(there: &[u8], text: &[u8]) -> (usize, usize) {
         let next = rest.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
         if line == next {
             rest = &rest[next.len()..];
+        } else if let Some(behind) = behind_only(line, rest) {
+            // One of ours before it was reworded, or removed.
+            rest = behind;
         } else if !line.ends_with(b"\n") && next.starts_with(line) {
             break;
         }
         kept += line.len();
     }
     (kept, text.len() - rest.len())
+}
+
+/// What follows a line that stands in a text just once; none for a blank one.
+fn behind_only<'t>(line: &[u8], text: &'t [u8]) -> Option<&'t [u8]> {
+    let mut at = 0;
+    let ends = text.split_inclusive(|byte| *byte == b'\n').filter_map(|one| {
+        at += one.len();
+        (one == line && !line.trim_ascii().is_empty()).then_some(at)
+    });
+    let ends: Vec<usize> = ends.take(2).collect();
+    if let [end] = ends[..] { text.get(end..) } else { None }
 }
 
 fn placeholder(kind: RecordKind, path: &str) -> Option<RequestId> {

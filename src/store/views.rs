@@ -242,9 +242,14 @@ fn settle(
     Ok(content.len() as u64)
 }
 
-/// Whether these are words, and not what a power failure leaves.
+/// Whether these are words, and not what a power failure leaves. They may begin and end within a character.
 pub(super) fn is_text(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'))
+    let within = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
+    let is_whole = match std::str::from_utf8(&bytes[within..]) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    };
+    !bytes.is_empty() && is_whole && !bytes.contains(&0)
 }
 
 fn make_folder(disk: &dyn Disk, known: &mut BTreeSet<PathBuf>, file: &Path) -> FileResult<()> {

@@ -44,16 +44,19 @@ impl Lifecycle {
     }
 
     /// Where somebody would judge, or something would land, that is no change: who delivered none, or none that fits,
-    /// builds again.
+    /// plans or builds again.
     fn ways_without_change(&self) -> Vec<Problem> {
-        let builds = |name: StepName| self.step(name).is_some_and(|it| it.kind == StepKind::Change);
+        let looks = |name: StepName| {
+            self.step(name).is_some_and(|it| it.kind.judges() || it.kind == StepKind::Land)
+        };
         let mut problems = Vec::new();
         for step in self.steps() {
             for (outcome, edge) in step.edges() {
                 let again = matches!(outcome, StepOutcome::NoChange | StepOutcome::Conflict);
-                if again && ![Some(edge.to), edge.otherwise].into_iter().flatten().all(builds) {
+                let mut targets = [Some(edge.to), edge.otherwise].into_iter().flatten();
+                if let Some(to) = targets.find(|to| again && looks(*to)) {
                     let key = format!("steps.{}.on.{outcome}", step.name);
-                    let message = format!("`{}` has no change to look at then", edge.to);
+                    let message = format!("`{to}` has no change to look at then");
                     let hint = "let it lead to a step with `result: change`";
                     problems.push(Problem::at(&key, message).hint(hint));
                 }

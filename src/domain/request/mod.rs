@@ -474,7 +474,7 @@ impl Request {
     /// until that is solved.
     #[must_use]
     pub const fn is_built(&self) -> bool {
-        self.work.candidate.is_some() || self.work.conflict.is_some()
+        self.work.candidate.is_some() || self.work.conflict.is_some() || self.work.uncommitted
     }
 
     /// Whether people want something of the whole, so that it is not made several requests.

@@ -6,7 +6,9 @@ use super::moves::{blocked, enter, entered, route, unknown_step};
 use super::outcome::close_in_planning;
 use super::report::{DocumentRule, StepReport};
 use super::surfaces::{AFTER_QA_REOPEN, is_planner_document};
-use crate::domain::lifecycle::{Lifecycle, Phase, ReopenCategory, Step, StepKind, counter};
+use crate::domain::lifecycle::{
+    Edge, Lifecycle, Phase, ReopenCategory, Step, StepKind, StepOutcome, counter,
+};
 use crate::domain::result::{QaDecision, ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::workflow::{Outcome, PhaseStatus, Transition, WorkflowState};
@@ -212,7 +214,9 @@ impl StepReportContext<'_> {
                 // Advice and research always lead on, and the way from a review to the change has the limit of
                 // reviews.
                 let leads_on = matches!(step.kind, StepKind::Research | StepKind::Advice);
-                let counts = step.kind == StepKind::Review && step.counts.is_some();
+                let has_limit = |edge: Edge| edge.within.is_some() || edge.charge.is_some();
+                let counts = step.kind == StepKind::Review
+                    && step.on(StepOutcome::Revise).is_some_and(has_limit);
                 let reviewed = counts && to == Some(StepKind::Change);
                 let reopens = transition.outcome == Some(Outcome::Reopen);
                 let charged = reopens && to != Some(StepKind::Land) && !leads_on && !reviewed;

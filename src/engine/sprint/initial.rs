@@ -162,12 +162,15 @@ fn planned_items(turn: &Turn<'_>, id: &SprintId) -> Vec<ItemId> {
 fn leave_out(turn: &mut Turn<'_>, id: &SprintId, before: &[ItemId], result: &RoleResult) {
     let came_back = turn.sprint(id).and_then(|sprint| sprint.planning.last_reopened);
     let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
+    let chooses =
+        items.iter().any(|item| item.planned_in_sprint_id.as_deref() == Some(id.as_str()));
+    // One that is only mended stays where it was.
     let chosen: Vec<&str> = items
         .iter()
-        .filter(|item| item.planned_in_sprint_id.as_deref() == Some(id.as_str()))
+        .filter(|item| item.planned_in_sprint_id.as_deref().is_none_or(|it| it == id.as_str()))
         .filter_map(|item| item.backlog_id.as_deref())
         .collect();
-    if came_back != Some(PlanningStep::TodoFinalization) || chosen.is_empty() {
+    if came_back != Some(PlanningStep::TodoFinalization) || !chooses {
         return;
     }
     for item in before.iter().filter(|item| !chosen.contains(&item.as_str())) {
