@@ -192,6 +192,16 @@ pub struct ItemTodo {
 pub const GAVE_UP: &str = "gave_up";
 
 impl Item {
+    /// It was planned for a sprint in which nobody has begun it, and is no sprint's any more.
+    pub fn leave_sprint(&mut self) {
+        self.planned_in_sprint_id = None;
+        self.selected_in_sprint_id = None;
+        if self.status == ItemStatus::Selected {
+            self.status = ItemStatus::Pending;
+            self.todo = None;
+        }
+    }
+
     /// Whether a sprint has put it aside with this request, which did its todo and ended then.
     #[must_use]
     pub fn is_of_ended(&self, request: &RequestId) -> bool {

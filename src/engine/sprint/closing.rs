@@ -7,7 +7,7 @@ use super::duties::{self, DutyRequest};
 use super::{closeout, coverage, position, say, sourcing, todos};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{ItemId, SprintId};
-use crate::domain::item::{GAVE_UP, ItemStatus};
+use crate::domain::item::{GAVE_UP, Item, ItemStatus};
 use crate::domain::lifecycle::Step;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
@@ -322,14 +322,7 @@ fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
         .map(|item| item.backlog_id.clone())
         .collect();
     for item in mine {
-        turn.edit_item(&item, |item| {
-            item.planned_in_sprint_id = None;
-            item.selected_in_sprint_id = None;
-            if item.status == ItemStatus::Selected {
-                item.status = ItemStatus::Pending;
-                item.todo = None;
-            }
-        });
+        turn.edit_item(&item, Item::leave_sprint);
     }
 }
 

@@ -8,7 +8,7 @@ use super::duties::{self, DutyRequest};
 use super::{closing, names, planning, position, queue, research, say};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{ItemId, SprintId};
-use crate::domain::item::{Item, ItemSource, ItemStatus};
+use crate::domain::item::{Item, ItemSource};
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::request::Request;
 use crate::domain::result::RoleResult;
@@ -174,13 +174,7 @@ fn leave_out(turn: &mut Turn<'_>, id: &SprintId, before: &[ItemId], result: &Rol
         return;
     }
     for item in before.iter().filter(|item| !chosen.contains(&item.as_str())) {
-        turn.edit_item(item, |item| {
-            item.planned_in_sprint_id = None;
-            item.selected_in_sprint_id = None;
-            if item.status == ItemStatus::Selected {
-                item.status = ItemStatus::Pending;
-            }
-        });
+        turn.edit_item(item, Item::leave_sprint);
     }
 }
 
