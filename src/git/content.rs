@@ -133,7 +133,7 @@ pub(super) fn look(
                 }
             }
             // Git knows a file again by whole seconds: told nothing of these, it reads each.
-            let index = index_for_git(base, Path::new(""))?;
+            let index = index_for_git(base)?;
             filters.clean(view, dir, index, &others)?
         }
         None => BTreeMap::new(),
@@ -178,7 +178,7 @@ pub(super) fn look(
         new.entries.insert(path, Entry { id, mode, stat: stat(&meta) });
     }
     if new.rests_on != old.rests_on || new.entries != old.entries {
-        unless_full(new.write(seen))?;
+        unless_full(new.write(seen, before))?;
     }
     Ok(Look { changes, submodules })
 }
@@ -535,7 +535,7 @@ pub(super) fn bring(
         let stat = if is_before(&meta, now) { Stat::of(&meta) } else { Stat::default() };
         new.entries.insert(path.clone(), Entry { id: *id, mode: *mode, stat });
     }
-    new.write(seen)
+    new.write(seen, now)
 }
 
 /// Gives a folder the rights back that somebody may have taken from it.
@@ -573,11 +573,30 @@ fn clear(
     Ok(())
 }
 
-/// An index for the git program of a folder that is to hold a tree, with what is known of the folder.
-pub(super) fn index_for_git(tree: &Tree<'_>, seen: &Path) -> Result<Vec<u8>> {
+/// An index for the git program of a folder that is to hold a tree; it has to read each file.
+pub(super) fn index_for_git(tree: &Tree<'_>) -> Result<Vec<u8>> {
+    known_to_git(tree, &StatIndex::default())
+}
+
+/// Writes an index for the git program of a folder that is to hold a tree, with what the last look found there, and
+/// of the time of that look: what was written in the same second is read.
+pub(super) fn write_index_for_git(tree: &Tree<'_>, seen: &Path, to: &Path) -> Result<()> {
+    let index = known_to_git(tree, &StatIndex::read(seen))?;
+    match files::metadata(seen) {
+        Ok(looked) => {
+            let looked = files::at("look at", seen, looked.modified())?;
+            Ok(files::write_atomic_dated(to, index, looked)?)
+        }
+        // Then nothing is known.
+        Err(error) if error.is_missing() => Ok(files::write_atomic(to, index)?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn known_to_git(tree: &Tree<'_>, known: &StatIndex) -> Result<Vec<u8>> {
     let tracked = of_tree(tree)?;
     let files = tracked.iter().map(|(path, (id, mode))| (path.clone(), *id, *mode));
-    Ok(StatIndex::read(seen).for_git(files))
+    Ok(known.for_git(files))
 }
 
 /// Writes all of a tree into an empty folder, and its submodules.
@@ -632,7 +651,7 @@ fn smudge<'p>(
     if chosen.is_empty() {
         return Ok(());
     }
-    filters.smudge(view, dir, index_for_git(tree, Path::new(""))?, &chosen)
+    filters.smudge(view, dir, index_for_git(tree)?, &chosen)
 }
 
 /// Writes the named paths of a tree into a folder, replacing what is there.

@@ -207,7 +207,7 @@ impl<'p> Move<'p> {
             let meta = files::symlink_metadata(&self.root.join(path)).ok();
             let Some(meta) = meta.filter(|meta| meta.is_file()) else { continue };
             let now = if filters.allow(&name) {
-                let of_tree = content::index_for_git(tree, Path::new(""))?;
+                let of_tree = content::index_for_git(tree)?;
                 filters.clean(&self.view, &self.root, of_tree, &[path])?.remove(path)
             } else {
                 filter::untouched(&index, path, &meta)
@@ -277,12 +277,14 @@ impl<'p> Move<'p> {
     }
 
     /// Replaces the index by a copy in which our paths are at the new content, with the times and sizes of what was
-    /// placed: git reads the others. The caller holds its lock.
+    /// placed: git reads the others. The copy keeps the time of the index, so that git reads also what was saved in
+    /// the second of its entry. The caller holds its lock.
     fn move_index(&self, survey: &Survey, placed: &BTreeMap<&str, Metadata>) -> Result<()> {
         let (current, next) = (self.git_dir.join("index"), self.git_dir.join("index.teams"));
         // A crash while libgit2 wrote the copy leaves its lock; the real index's lock is ours by now.
         files::remove_file(&self.git_dir.join("index.teams.lock"))?;
         files::copy(&current, &next)?;
+        let looked = files::at("look at", &current, files::metadata(&current)?.modified())?;
         let mut index = open_index(&next)?;
         let new = self.view.find_tree(self.new)?;
         for changed in &self.changes {
@@ -310,6 +312,7 @@ impl<'p> Move<'p> {
         }
         index.write()?;
         drop(index);
+        files::set_modified(&next, looked)?;
         files::sync_file(&next)?;
         files::rename(&next, &current)?;
         Ok(files::sync_dir(&self.git_dir)?)

@@ -108,7 +108,7 @@ pub fn uncommitted(project: &Project, excluded: &[PathBuf]) -> Result<BTreeSet<S
             if let (true, Some(head)) = (project.filters().allow(&name), &head)
                 && files::exists(&project.path().join(path))
             {
-                let of_head = content::index_for_git(head, Path::new(""))?;
+                let of_head = content::index_for_git(head)?;
                 let now = project.filters().clean(&repository, project.path(), of_head, &[path])?;
                 let now = now.get(path).map(|(id, mode)| digest(*mode, *id));
                 if now != committed(Some(head), path)? {

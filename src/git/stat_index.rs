@@ -3,12 +3,14 @@
 //! The format is that of git's own index (version 2), with what the entries rest on in an extension. A file is
 //! taken for what it was while size, inode, time of modification and time of change are the same: the last of
 //! these nobody can set. A file that was changed in the moment of the look itself has no times here, and is
-//! read again the next time.
+//! read again the next time. The index itself bears the time of the look: the git program, to which an index is
+//! given with these entries, compares whole seconds, and reads what changed in the second of its index.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use git2::Oid;
 use sha1::{Digest as _, Sha1};
@@ -82,13 +84,16 @@ impl StatIndex {
         files::read(path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
     }
 
-    /// Replaces the index at `path`. Its loss would only cost time, so nothing is synced.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+    /// Replaces the index at `path` by that of a look at a moment, in seconds and nanoseconds of the file system's
+    /// clock. Its loss would only cost time, so nothing is synced.
+    pub(super) fn write(&self, path: &Path, moment: (i64, i64)) -> Result<()> {
         let mut bytes = body(self.entries.iter().map(|(path, entry)| (&**path, *entry)));
         bytes.extend(OURS);
         bytes.extend(32_u32.to_be_bytes());
         bytes.extend(self.rests_on);
-        Ok(files::write_atomic(path, sealed(bytes))?)
+        let part = |value: i64| u64::try_from(value).unwrap_or_default();
+        let moment = Duration::from_secs(part(moment.0)) + Duration::from_nanos(part(moment.1));
+        Ok(files::write_atomic_dated(path, sealed(bytes), SystemTime::UNIX_EPOCH + moment)?)
     }
 
     /// An index for the git program, of files that have these ids and modes; what is known of them here comes along.
@@ -182,7 +187,9 @@ mod tests {
         let names = [&b"a"[..], b"a/b", b"new\nline", b"odd\xff", &[b'x'; 5_000]];
         let entries = names.iter().map(|name| (name.to_vec(), entry(8))).collect();
         let index = StatIndex { rests_on: [4; 32], entries };
-        index.write(&path).unwrap();
+        index.write(&path, (1_000, 5)).unwrap();
+        let written = files::metadata(&path).unwrap();
+        assert_eq!((written.mtime(), written.mtime_nsec()), (1_000, 5));
         let again = StatIndex::read(&path);
         assert_eq!((again.rests_on, &again.entries), (index.rests_on, &index.entries));
         let whole = files::read(&path).unwrap();

@@ -453,8 +453,8 @@ impl Worktree {
         // Nobody works here now: a lock is the rest of an agent's git command that was killed. The index
         // itself is not worth reading, and after a power failure it may not be readable.
         files::remove_file(&admin.join("index.lock"))?;
-        let index = content::index_for_git(&repository.find_tree(tree)?, &self.seen())?;
-        Ok(files::write_atomic(&admin.join("index"), index)?)
+        let tree = repository.find_tree(tree)?;
+        content::write_index_for_git(&tree, &self.seen(), &admin.join("index"))
     }
 
     /// What its link to the repository says where that is seen at another path.

@@ -173,6 +173,19 @@ pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     rename(&temp, path)
 }
 
+/// The same, with the time at which the file is to have been modified.
+pub fn write_atomic_dated(
+    path: &Path,
+    bytes: impl AsRef<[u8]>,
+    when: std::time::SystemTime,
+) -> Result<()> {
+    let (temp, mut file) = fresh_beside(path, 0o666)?;
+    at("write", &temp, file.write_all(bytes.as_ref()))?;
+    drop(file);
+    set_modified(&temp, when)?;
+    rename(&temp, path)
+}
+
 /// Replaces a file and makes both its bytes and its name durable: write aside, sync, rename, sync
 /// the folder (`spec/rust.md` C8 shows why each of the four is needed).
 pub fn write_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {

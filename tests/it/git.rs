@@ -9,7 +9,7 @@ use teams::domain::ids::RunId;
 use teams::git::commit::{CommitRules, apply_commit, plan_commit};
 use teams::git::{GitError, Project, Worktree};
 
-use crate::git_repo::{Repo, at, git_in, parts, put, request, set_mode};
+use crate::git_repo::{Repo, at, git_in, modified, parts, put, request, set_mode};
 
 fn names(worktree: &Worktree) -> Vec<(String, ChangeKind)> {
     let plan = plan_commit(worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap();
@@ -67,6 +67,8 @@ fn a_worktree_is_made_once_and_repaired_after_a_crash() {
     let admin = repo.path.join(format!(".git/worktrees/teams-{}", request()));
     std::fs::remove_dir_all(&admin).unwrap();
     repo.worktree();
+    // Git compares whole seconds, and reads what is as new as its index.
+    assert!(modified(&admin.join("index")) <= modified(&tree.join("src/app.py")));
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), " M src/app.py");
     std::fs::remove_file(tree.join(".git")).unwrap();
     git_in(&tree, &["init", "-q"]);

@@ -8,7 +8,7 @@ use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge, ver
 use teams::git::rebase::{Rebased, compose, rebase};
 use teams::git::{CommitId, GitError, Worktree, diff};
 
-use crate::git_repo::{Repo, git_in, put, request, set_mode};
+use crate::git_repo::{Repo, git_in, modified, put, request, set_mode};
 
 const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
 
@@ -50,8 +50,12 @@ fn a_clean_checkout_moves_with_its_branch() {
     let plan = plan(&repo, &candidate);
     let stored: PlannedMerge =
         serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    let index = repo.path.join(".git/index");
     for _ in 0..2 {
+        let looked = modified(&index);
         assert_eq!(apply_merge(&repo.project(), &stored).unwrap(), CLEAN);
+        // So git reads whatever was saved in the second of its entry.
+        assert_eq!(modified(&index), looked);
         assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
         assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "");
         assert_eq!(repo.git(&["diff-index", "HEAD"]), "");

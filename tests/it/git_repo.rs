@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use teams::domain::evidence::Candidate;
 use teams::domain::ids::RequestId;
@@ -113,6 +114,10 @@ pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
 pub(crate) fn put(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
+}
+
+pub(crate) fn modified(path: &Path) -> SystemTime {
+    std::fs::metadata(path).unwrap().modified().unwrap()
 }
 
 pub(crate) fn request() -> RequestId {

@@ -77,7 +77,7 @@ pub(super) fn write(
     }
     files::write(&git.join("info/exclude"), excluded(project, ignored))?;
     files::write(&git.join("objects").join(ALTERNATES), lines(objects))?;
-    files::write(&git.join("index"), content::index_for_git(&tree, seen)?)?;
+    content::write_index_for_git(&tree, seen, &git.join("index"))?;
     // A manifest of cargo anywhere, or what one is made from, such as `Cargo.toml.in`.
     let is_manifest = |path: &&Vec<u8>| {
         path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(b"Cargo.toml"))
