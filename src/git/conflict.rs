@@ -118,7 +118,10 @@ fn marked(
     options.our_label(branch).their_label(request.as_str());
     let merged = git2::merge_file(&old_side, &our_side, &their_side, Some(&mut options))?;
     let id = repository.blob(merged.content())?;
-    Ok(Some(IndexEntry { id, ..copy(ours) }))
+    // Whichever side changed it; both can only have changed it to the same.
+    let untouched = conflict.ancestor.as_ref().is_some_and(|old| old.mode == ours.mode);
+    let mode = if untouched { theirs.mode } else { ours.mode };
+    Ok(Some(IndexEntry { id, mode, ..copy(ours) }))
 }
 
 fn copy(entry: &IndexEntry) -> IndexEntry {

@@ -242,7 +242,7 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
         };
     }
     change.stage()?;
-    let survey = match change.survey() {
+    let mut survey = match change.survey() {
         Ok(survey) => survey,
         Err(error) => {
             change.unstage()?;
@@ -254,13 +254,17 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
             change.unstage()?;
             return Ok(MergeOutcome::PersonEdits { paths: survey.edited.into_iter().collect() });
         }
+        if let Err(error) = change.refuse_read_only(&survey) {
+            change.unstage()?;
+            return Err(error);
+        }
         if let Some(head) = move_ref(project, &repository, plan)? {
             change.unstage()?;
             return Ok(MergeOutcome::BranchMoved { head });
         }
         refs::append_log(&head_log, Some(plan.old.0), plan.new.0, REASON)?;
     }
-    change.finish(&survey)?;
+    change.finish(&mut survey)?;
     Ok(MergeOutcome::Merged { kept: survey.edited.into_iter().collect() })
 }
 

@@ -35,9 +35,13 @@ pub(super) struct Move<'p> {
 pub(super) struct Survey {
     /// Paths that hold something of a person's.
     pub(super) edited: BTreeSet<String>,
-    old: BTreeSet<String>,
+    /// With the marks of what lay there before it was read.
+    old: BTreeMap<String, Mark>,
     staged: BTreeSet<String>,
 }
+
+/// Device, inode, time of modification and size of a file; nothing where none lies.
+type Mark = Option<(u64, u64, (i64, i64), u64)>;
 
 impl<'p> Move<'p> {
     /// A move of the checkout at `root` (git folder `git_dir`) between two trees.
@@ -59,25 +63,22 @@ impl<'p> Move<'p> {
         if self.changes.is_empty() {
             return Ok(survey);
         }
+        let marks: BTreeMap<&str, Mark> =
+            self.changes.iter().map(|changed| (&*changed.path, self.mark(&changed.path))).collect();
         let from_old = self.differing(self.old)?;
         let from_new = self.differing(self.new)?;
         let left_out = self.left_out()?;
         let old = self.view.find_tree(self.old)?;
         // What lies in a repository of the person's own is not told of where the tree has nothing there.
-        let is_theirs = |path: &str| {
-            let is_new = old.get_path(&path_of(path)).is_err();
-            let lies = |at: &str| files::symlink_metadata(&self.root.join(path_of(at))).ok();
-            // Nothing lies below what is a link.
-            let is_below = || folders(path).all(|at| lies(at).is_some_and(|it| it.is_dir()));
-            is_new && lies(path).is_some_and(|it| !it.is_dir()) && is_below()
-        };
+        let is_theirs =
+            |path: &str| old.get_path(&path_of(path)).is_err() && self.mark(path).is_some();
         for changed in &self.changes {
             let path = changed.path.as_str();
             if !from_new.contains_key(path) || left_out.contains(path) {
                 continue;
             }
             if !from_old.contains_key(path) && !is_theirs(path) {
-                survey.old.insert(path.to_owned());
+                survey.old.insert(path.to_owned(), marks[path]);
             } else {
                 survey.edited.insert(path.to_owned());
             }
@@ -110,17 +111,56 @@ impl<'p> Move<'p> {
         Ok(files::sync_dir(&self.project.private_dir()?)?)
     }
 
-    /// Moves what is still old to the new content, then the index, and makes both durable.
-    pub(super) fn finish(&self, survey: &Survey) -> Result<()> {
+    fn mark(&self, path: &str) -> Mark {
+        use std::os::unix::fs::MetadataExt as _;
+        let lies = |at: &str| files::symlink_metadata(&self.root.join(path_of(at))).ok();
+        // Nothing lies below what is a link.
+        folders(path).all(|at| lies(at).is_some_and(|it| it.is_dir())).then_some(())?;
+        let found = lies(path)?;
+        let modified = (found.mtime(), found.mtime_nsec());
+        (!found.is_dir()).then(|| (found.dev(), found.ino(), modified, found.size()))
+    }
+
+    /// Refuses to begin where a folder that files have to be put into or taken out of cannot be written.
+    ///
+    /// # Errors
+    /// [`GitError::ReadOnly`].
+    pub(super) fn refuse_read_only(&self, survey: &Survey) -> Result<()> {
+        use rustix::fs::Access;
+        for path in survey.old.keys() {
+            let there = folders(path).map(|at| self.root.join(path_of(at)));
+            let is_folder = |at: &PathBuf| files::symlink_metadata(at).is_ok_and(|it| it.is_dir());
+            let there = there.take_while(is_folder).last();
+            let folder = there.unwrap_or_else(|| self.root.clone());
+            let access = rustix::fs::access(&folder, Access::WRITE_OK | Access::EXEC_OK);
+            access.map_err(|error| GitError::ReadOnly {
+                path: folder,
+                reason: std::io::Error::from(error).to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Moves what is still old to the new content, then the index, and makes both durable. What somebody saved since
+    /// the survey counts as edited.
+    pub(super) fn finish(&self, survey: &mut Survey) -> Result<()> {
         let stage = self.stage_dir()?;
+        let is_still = |survey: &mut Survey, path: &String| match survey.old.get(path) {
+            Some(mark) if *mark == self.mark(path) => true,
+            Some(_) => {
+                survey.edited.insert(path.clone());
+                false
+            }
+            None => false,
+        };
         for changed in &self.changes {
-            if changed.kind == ChangeKind::Deleted && survey.old.contains(&changed.path) {
+            if changed.kind == ChangeKind::Deleted && is_still(survey, &changed.path) {
                 content::remove(&self.root, &path_of(&changed.path))?;
             }
         }
         let mut placed = BTreeMap::new();
         for changed in self.written() {
-            if survey.old.contains(&changed.path) {
+            if is_still(survey, &changed.path) {
                 let path = path_of(&changed.path);
                 let target = self.root.join(&path);
                 if let Some(folder) = target.parent() {
@@ -145,7 +185,7 @@ impl<'p> Move<'p> {
         }
         let survey = self.survey()?;
         self.unstage()?;
-        Ok(survey.old.into_iter().collect())
+        Ok(survey.old.into_keys().collect())
     }
 
     /// Removes what [`Move::stage`] wrote.
@@ -241,7 +281,7 @@ impl<'p> Move<'p> {
             let Ok(found) = files::symlink_metadata(&self.root.join(path_of(folder))) else {
                 continue;
             };
-            if !found.is_dir() && !survey.old.contains(folder) {
+            if !found.is_dir() && !survey.old.contains_key(folder) {
                 survey.edited.insert(folder.to_owned());
             }
         }
@@ -391,5 +431,55 @@ fn place(staged: &Path, target: &Path) -> Result<()> {
             Ok(files::rename(&beside, target)?)
         }
         result => result.map_err(GitError::File),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::create;
+
+    #[test]
+    fn what_is_saved_after_the_survey_is_somebodys() {
+        let home = tempfile::tempdir().unwrap();
+        let root = files::canonicalize(home.path()).unwrap();
+        let put = |name: &str, text: &str| files::write(&root.join(name), text).unwrap();
+        for name in ["changed", "gone", "saved", "saved-gone"] {
+            put(name, "old");
+        }
+        create::create(&root, "main", "first").unwrap();
+        let project = Project::open(&root, "main").unwrap();
+        let repository = project.repository().unwrap();
+        let old = repository.find_commit(project.head().unwrap().0).unwrap().tree().unwrap();
+        let mut new = repository.treebuilder(Some(&old)).unwrap();
+        let blob = repository.blob(b"new").unwrap();
+        for name in ["changed", "saved", "come", "saved-new"] {
+            new.insert(name, blob, 0o100_644).unwrap();
+        }
+        new.remove("gone").unwrap();
+        new.remove("saved-gone").unwrap();
+        let new = repository.find_tree(new.write().unwrap()).unwrap();
+        let change = Move::new(&project, root.join(".git"), root.clone(), &old, &new).unwrap();
+        change.stage().unwrap();
+        let mut survey = change.survey().unwrap();
+        assert_eq!(survey.edited, BTreeSet::new());
+        let theirs = ["saved", "saved-gone", "saved-new"];
+        for name in theirs {
+            put(name, "somebody's");
+        }
+        change.finish(&mut survey).unwrap();
+        let lie = |name: &str| files::read_text_if_present(&root.join(name)).unwrap();
+        for (name, text) in [("changed", Some("new")), ("come", Some("new")), ("gone", None)] {
+            assert_eq!(lie(name).as_deref(), text, "{name}");
+        }
+        for name in theirs {
+            assert_eq!(lie(name).as_deref(), Some("somebody's"), "{name}");
+            assert!(survey.edited.contains(name), "{name}");
+        }
+        assert_eq!(survey.edited.len(), theirs.len());
+        // The index is at the new commit, so what somebody saved shows as a change of theirs.
+        let index = open_index(&root.join(".git/index")).unwrap();
+        let staged = |name: &str| index.get_path(Path::new(name), 0).map(|entry| entry.id);
+        assert_eq!((staged("saved"), staged("saved-gone")), (Some(blob), None));
     }
 }
