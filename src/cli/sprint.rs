@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::plain::plain;
 use super::{Failure, Global, records, say};
+use crate::domain::attachment::ATTACHMENTS;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command as Order;
 use crate::domain::language::Language;
@@ -17,8 +18,6 @@ use crate::workspace;
 
 /// Bytes of the largest file that goes with a kickoff from outside the workspace.
 const LARGEST: u64 = 25 << 20;
-/// Where files from outside the workspace are kept.
-const ATTACHMENTS: &str = "shared_workspace/attachments";
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]

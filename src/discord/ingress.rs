@@ -5,8 +5,9 @@ use serenity::model::user::User;
 
 use crate::discord::identity::Identity;
 use crate::domain::actor::Author;
+use crate::domain::attachment::Attachment;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
-use crate::domain::incoming::{Attachment, Message};
+use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;

@@ -14,11 +14,12 @@ use crate::discord::commands::VERDICTS;
 use crate::discord::forms;
 use crate::discord::ingress::{Remote, shown_name};
 use crate::domain::actor::{Actor, Author};
+use crate::domain::attachment::Attachment;
 use crate::domain::commands::{self, Question, Takes};
 use crate::domain::ids::{
     ChannelId, GuildId, MessageId, RequestId, ServerRoleId, SubjectId, UserId,
 };
-use crate::domain::incoming::{Attachment, Command, RouteChange};
+use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::item::ItemSource;
 use crate::domain::language::Language;

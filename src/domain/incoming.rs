@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::actor::{Actor, Author};
+use crate::domain::attachment::Attachment;
 use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, PlanId, RequestId};
 use crate::domain::ingress::Ingress;
 use crate::domain::item::ItemSource;
@@ -17,17 +18,6 @@ use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
 use crate::domain::verification::{CriterionRef, ManualVerdict};
-
-/// A file that came with a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attachment {
-    /// Its name, for people.
-    pub filename: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Where it was saved, workspace-relative; none where saving failed.
-    pub saved: Option<String>,
-}
 
 /// A message that somebody wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod assignment;
+pub mod attachment;
 pub mod block;
 pub mod budget;
 pub mod change;

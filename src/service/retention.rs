@@ -6,12 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::team::{Team, now};
+use crate::domain::attachment::ATTACHMENTS;
 use crate::domain::ids::RequestId;
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
-use crate::store::{PackReport, Retention, StoreError};
+use crate::store::{self, PackReport, Retention, StoreError};
 
 /// A day, in seconds.
 const DAY: u64 = 86_400;
@@ -101,6 +103,7 @@ fn make_room(
     remove_older(&operations, ago(1), |name| CUT_OFF.iter().any(|it| name.starts_with(it)))?;
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
+    forget_attachments(team, ago(rules.packs_days.get()), &unmerged)?;
     let rules = Retention {
         ended_before: ago(rules.files_days.get()),
         packs_before: ago(rules.packs_days.get()),
@@ -108,6 +111,22 @@ fn make_room(
         unmerged,
     };
     Ok((team.store.pack_history(now, &rules, goes_on)?, branches + forgotten))
+}
+
+/// Removes the old files of people that neither what is open names nor an ended request whose work has not landed.
+fn forget_attachments(
+    team: &Team,
+    before: Timestamp,
+    unmerged: &BTreeSet<RequestId>,
+) -> Result<(), RetentionError> {
+    let open = team.hub.read(State::clone);
+    let mut open = serde_json::to_string(&open).map_err(StoreError::from)?;
+    for id in unmerged {
+        let request = store::read_request(team.root(), id)?;
+        open.extend(request.iter().flat_map(|request| &request.artifacts).map(String::as_str));
+    }
+    let is_free = |name: &str| !open.contains(name);
+    Ok(remove_older(&team.root().join(ATTACHMENTS), before, is_free)?)
 }
 
 #[cfg(test)]

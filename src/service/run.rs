@@ -23,6 +23,7 @@ use super::{
 use crate::agents::Confinement;
 use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
+use crate::domain::attachment::ATTACHMENTS;
 use crate::domain::config::{AgentKind, Sandbox, Voice};
 use crate::domain::event::Event;
 use crate::domain::ids::{BootId, IdError, MessageId};
@@ -330,7 +331,7 @@ fn link_config(workspace: &Workspace, access: Arc<HubAccess>) -> Result<LinkConf
         language: workspace.runtime.language,
         zone: workspace.runtime.sprint.timezone,
         workspace: workspace.root.clone(),
-        attachments: PathBuf::from("shared_workspace/attachments"),
+        attachments: PathBuf::from(ATTACHMENTS),
         guilds: workspace.guilds(),
         limits: None,
         access,

@@ -11,12 +11,12 @@ use crate::agents::{
     Surroundings, Task, Upstream, WriteAccess,
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
+use crate::domain::attachment::{ATTACHMENTS, Attachment};
 use crate::domain::config::AgentKind;
 use crate::domain::conflict::Conflict;
 use crate::domain::conversation::ContextLevel;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
-use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Step, StepAccess, StepName};
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::{Request, RequestEvent};
@@ -170,11 +170,7 @@ fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
         shared: Some(root.join("shared_workspace")),
         read_only: Vec::new(),
         repository: Some(team.project.common_dir().to_owned()),
-        hidden: vec![
-            root.to_owned(),
-            team.project.path().to_owned(),
-            root.join("shared_workspace/attachments"),
-        ],
+        hidden: vec![root.to_owned(), team.project.path().to_owned(), root.join(ATTACHMENTS)],
         tools: team.workspace.runtime.sandbox.readable.clone(),
         project: None,
         prepared: BTreeMap::new(),

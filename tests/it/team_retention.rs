@@ -52,6 +52,18 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
     for folder in ["requests", "internal_relay/archive"] {
         age(&runtime.join(folder));
     }
+    // Files that people sent: an old one, an old one that an open request names, and a young one.
+    let attachments = house.root().join("shared_workspace/attachments");
+    std::fs::create_dir_all(&attachments).unwrap();
+    for (name, age) in [("1_old.png", 400), ("2_named.png", 400), ("3_young.png", 300)] {
+        let file = std::fs::File::create(attachments.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age * 86_400)).unwrap();
+    }
+    let named = runtime.join("requests").join(format!("{}.json", open.request_id));
+    let mut naming: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&named).unwrap()).unwrap();
+    naming["artifacts"] = serde_json::json!(["shared_workspace/attachments/2_named.png"]);
+    std::fs::write(&named, serde_json::to_vec_pretty(&naming).unwrap()).unwrap();
     let history = house.history(&ended);
     let project = house.project();
     let commit = |name: &str, date: &str| {
@@ -99,6 +111,9 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
     house.logs("old history was packed", 1).await;
     assert!(!record.exists());
     assert_eq!(files(&runtime.join("history")).len(), 1);
+    let mut sent = files(&attachments);
+    sent.sort();
+    assert_eq!(sent, ["2_named.png", "3_young.png"]);
     let left = files(&runtime.join("requests"));
     assert!(left.iter().all(|name| name.starts_with(open.request_id.as_str())), "{left:?}");
     assert_eq!(house.history(&ended), history);

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::work::{ConflictBrief, Work};
+use crate::domain::attachment::Attachment;
 use crate::domain::criterion::Criterion;
 use crate::domain::evidence::Evidence;
-use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Lifecycle, StepKind, StepName, StepOutcome};
 use crate::domain::plan_review::PlanFinding;
 use crate::domain::role::Role;

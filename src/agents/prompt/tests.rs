@@ -1,7 +1,7 @@
 //! What a prompt keeps, cuts and says.
 
 use super::*;
-use crate::domain::incoming::Attachment;
+use crate::domain::attachment::Attachment;
 use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
 use crate::domain::plan_review::{PlanFinding, PlanReviewer};
 use crate::domain::run::{Approach, FailKind};

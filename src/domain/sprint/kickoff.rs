@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::attachment::ATTACHMENTS;
 use crate::domain::ids::RequestId;
 use crate::domain::language::Language;
 use crate::domain::lenient::blank_is_none;
@@ -28,9 +29,6 @@ pub struct Kickoff {
     /// The language of the sprint.
     pub language: Option<Language>,
 }
-
-/// Where files lie that came with messages.
-const ATTACHMENTS: &str = "shared_workspace/attachments";
 
 impl Kickoff {
     /// What was filled in, as a person would have written it (`spec/teams.md` 1.5): the sections that

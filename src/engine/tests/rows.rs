@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::world::{GENERAL, Todo as Next, World, good, policy, result};
+use crate::domain::attachment::Attachment;
 use crate::domain::change::Change;
 use crate::domain::criterion;
 use crate::domain::effect::{EffectKind, EffectOutcome};
@@ -14,7 +15,7 @@ use crate::domain::finding::{Finding, Signal};
 use crate::domain::ids::{
     ChannelId, EnvelopeId, IdSupply, ItemId, MessageId, RequestId, RunId, UserId,
 };
-use crate::domain::incoming::{Attachment, Message};
+use crate::domain::incoming::Message;
 use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::origin::Origin;
 use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};

@@ -6,13 +6,14 @@ use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
 use super::world::{Move, Todo as Next, World, candidate, crash, good_effect, policy, result};
+use crate::domain::attachment::Attachment;
 use crate::domain::effect::{
     Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, ProofMode,
 };
 use crate::domain::event::Event;
 use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
-use crate::domain::incoming::{Attachment, Command};
+use crate::domain::incoming::Command;
 use crate::domain::item::{Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::domain::modes::SprintMode;
