@@ -177,6 +177,17 @@ pub(super) fn look(
         }
         new.entries.insert(path, Entry { id, mode, stat: stat(&meta) });
     }
+    if let Some(list) = changes.get(submodules::LIST.as_bytes()) {
+        let read = |entry: Option<&(Oid, u32)>| {
+            let blob = entry.and_then(|(id, _)| view.find_blob(*id).ok());
+            blob.map_or_else(Vec::new, |blob| blob.content().to_vec())
+        };
+        let before = read(tracked.get(submodules::LIST.as_bytes()));
+        let lists = [&before[..], &read(list.as_ref())];
+        if let Some(path) = submodules::moved(&tracked, &changes, lists) {
+            return Err(GitError::SubmoduleList { path });
+        }
+    }
     if new.rests_on != old.rests_on || new.entries != old.entries {
         unless_full(new.write(seen, before))?;
     }
@@ -739,7 +750,7 @@ pub(super) fn reset(
     Err(GitError::Unsteady { path: root })
 }
 
-/// [`write_tree`] where nobody is at work: what was changed in submodules is put back, of repositories that were made
+/// [`write_tree`] where nobody is at work: what was changed in submodules and their list is put back, of repositories that were made
 /// inside goes what makes them some, and files go that are too large to be read.
 pub(super) fn write_settled(
     view: &Repository,
@@ -758,6 +769,13 @@ pub(super) fn write_settled(
                 files::remove_any(&root.join(&path))?;
                 if base.get_path(&path).is_ok() {
                     write_some(view, filters, base, root, &[&path])?;
+                }
+            }
+            (Err(GitError::SubmoduleList { .. }), Some(root)) => {
+                let list = Path::new(submodules::LIST);
+                files::remove_any(&root.join(list))?;
+                if base.get_path(list).is_ok() {
+                    write_some(view, filters, base, root, &[list])?;
                 }
             }
             (Err(GitError::NestedRepository { path }), Some(root)) => {

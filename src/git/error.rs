@@ -66,6 +66,15 @@ pub enum GitError {
         /// The file, likewise.
         file: PathBuf,
     },
+    /// The list of submodules was changed, and their commits stay as they are.
+    #[error(
+        "`.gitmodules` was changed for {path:?}, and submodules are added, moved and removed by people: leave it as it is, and \
+         say what should be done"
+    )]
+    SubmoduleList {
+        /// A submodule, relative to the project's root.
+        path: String,
+    },
     /// A file was changed that git stores through a filter which may not be run.
     #[error(
         "{path:?} is stored through the filter {filter:?}, which the team may not run; write `filters: [{filter}]` under \

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use git2::{Index, Oid, Repository};
 
 use super::Result;
-use super::tracked::{MODE_GITLINK, Tracked, as_path, read_tree};
+use super::tracked::{Changes, MODE_GITLINK, Tracked, as_path, read_tree};
 use crate::platform::files;
 
 /// Where git keeps the repositories of submodules, in that of the project.
 const MODULES: &str = "modules";
+/// The file that lists them.
+pub(super) const LIST: &str = ".gitmodules";
 /// Folders that the name of a submodule has at most, and submodules that lie in each other.
 const DEPTH: usize = 8;
 /// The priority of objects in memory: above those on disk.
@@ -165,6 +167,28 @@ pub(super) fn ids(
         }
     }
     Ok(found)
+}
+
+/// The first submodule that is on one list and not on the other, where its commit in the tree does not go along.
+pub(super) fn moved(tracked: &Tracked, changes: &Changes, lists: [&[u8]; 2]) -> Option<String> {
+    let [before, now] = lists.map(listed);
+    let is_link = |path: &str| {
+        let is_tracked =
+            tracked.get(path.as_bytes()).is_some_and(|(_, mode)| *mode == MODE_GITLINK);
+        is_tracked && changes.get(path.as_bytes()).is_none()
+    };
+    let gone = before.difference(&now).filter(|path| is_link(path));
+    let come = now.difference(&before).filter(|path| !is_link(path));
+    gone.chain(come).next().cloned()
+}
+
+/// The paths that a list of submodules names.
+fn listed(list: &[u8]) -> BTreeSet<String> {
+    let path = |line: &str| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "path").then(|| value.trim().trim_matches('"').to_owned())
+    };
+    String::from_utf8_lossy(list).lines().filter_map(path).collect()
 }
 
 fn links(tracked: &Tracked) -> impl Iterator<Item = (&[u8], Oid)> {

@@ -222,6 +222,7 @@ impl RunAgent {
             match self.changed(worktree).await {
                 Err(RunAgentError::Git(
                     error @ (GitError::InsideSubmodule { .. }
+                    | GitError::SubmoduleList { .. }
                     | GitError::NestedRepository { .. }
                     | GitError::FileTooLarge { .. }),
                 )) => {

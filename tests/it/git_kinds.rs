@@ -202,6 +202,27 @@ fn a_submodule_that_was_fetched_lies_in_every_tree_and_stays_as_it_is() {
     assert_eq!(all(), ["lib 1\n", "inner 1\n"]);
     assert_eq!(std::fs::read_to_string(worktree.path().join("own/file.txt")).unwrap(), "work\n");
     worktree.reset_to(start).unwrap();
+    // Taken out of the list, or put there under another path: its commit would stay where it is.
+    let list = worktree.path().join(".gitmodules");
+    let written = std::fs::read_to_string(&list).unwrap();
+    for changed in [String::new(), written.replace("vendor/lib", "vendor/other")] {
+        std::fs::write(&list, changed).unwrap();
+        std::fs::remove_dir_all(file("")).unwrap();
+        let error = worktree.tree_id().unwrap_err();
+        assert!(
+            error.to_string().starts_with("`.gitmodules` was changed for \"vendor/"),
+            "{error}"
+        );
+        assert_eq!(worktree.settled_tree_id().unwrap(), start);
+        assert_eq!(
+            (std::fs::read_to_string(&list).unwrap(), all()[0].as_str()),
+            (written.clone(), "lib 1\n")
+        );
+    }
+    // Another word of it is a change like any other.
+    std::fs::write(&list, format!("{written}\tignore = dirty\n")).unwrap();
+    assert_ne!(worktree.tree_id().unwrap(), start);
+    worktree.reset_to(start).unwrap();
     // Where nobody is at work any more it is put back by itself, and what is beside it stays.
     put(&file("lib.c"), "lib X\n");
     put(&worktree.path().join("beside.txt"), "kept\n");
