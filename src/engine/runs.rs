@@ -49,6 +49,9 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     if turn.before().runs.contains_key(&run.run_id) {
         return Answer::Ignored("the run has begun");
     }
+    if turn.before().runs.values().any(|other| other.request_id == run.request_id) {
+        return Answer::Ignored("another run of the request ends first");
+    }
     if request.work.spent.counted_turns() >= limit {
         let detail = format!("{limit} runs");
         ending::block(turn, &run.request_id, BlockCode::TurnsLimit, &detail, Vec::new());
@@ -214,6 +217,10 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
         return;
     }
     turn.remove(RecordId::Run(run.run_id.clone()));
+    // Who was asked instead of one that was called back has waited for its end.
+    for next in state.envelopes.values().filter(|it| it.envelope.request_id == run.request_id) {
+        turn.wake(Wake::Role(next.target_role));
+    }
     if state.spending.plan_limits.contains_key(&run.agent) {
         for (role, _) in turn.policy.agents.iter().filter(|(_, agent)| **agent == run.agent) {
             turn.wake(Wake::Role(*role));

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
@@ -123,6 +123,10 @@ pub fn main(args: &[OsString]) -> ExitCode {
         return no_sandbox(&error);
     }
     if orders.proxy.is_none() && !orders.stays {
+        // Without a process namespace nothing else ends it together with its supervisor.
+        if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+            return no_sandbox(&std::io::Error::from(error));
+        }
         let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
         return complain(&format!("{CANNOT_START}{}: {error}", orders.program.display()));
     }

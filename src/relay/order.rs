@@ -18,8 +18,8 @@ fn is_ready(envelope: &Envelope, now: Timestamp) -> bool {
 }
 
 /// The oldest delegation that the role can begin: of each request the oldest ready one, and none of a
-/// request that the role is `busy` with. One that has to wait holds nobody back. Where no run `may_begin`, only what
-/// has one already.
+/// request that the role is `busy` with, or of which another run is not over: both would work in one folder. One that
+/// has to wait holds nobody back. Where no run `may_begin`, only what has one already.
 #[must_use]
 pub fn ready(
     state: &State,
@@ -30,6 +30,12 @@ pub fn ready(
 ) -> Option<EnvelopeId> {
     let has_run =
         |envelope: &Envelope| state.runs.values().any(|run| run.envelope_id == envelope.relay_id);
+    let is_alone = |envelope: &Envelope| {
+        let mut runs = state.runs.values();
+        runs.all(|run| {
+            run.request_id != envelope.envelope.request_id || run.envelope_id == envelope.relay_id
+        })
+    };
     state
         .envelopes
         .values()
@@ -39,7 +45,7 @@ pub fn ready(
         })
         .filter(|envelope| is_ready(envelope, now))
         .filter(|envelope| !busy.contains(&(role, envelope.envelope.request_id.clone())))
-        .filter(|envelope| may_begin || has_run(envelope))
+        .filter(|envelope| (may_begin || has_run(envelope)) && is_alone(envelope))
         .min_by_key(|envelope| arrival(envelope))
         .map(|envelope| envelope.relay_id.clone())
 }

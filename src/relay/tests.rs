@@ -10,8 +10,9 @@ use crate::domain::change::Change;
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
-use crate::domain::ids::{EnvelopeId, RequestId};
+use crate::domain::ids::{EnvelopeId, RequestId, RunId};
 use crate::domain::role::Role;
+use crate::domain::run::Run;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::platform::disk::RealDisk;
@@ -80,6 +81,12 @@ fn the_oldest_ready_one_of_a_free_request_comes_first() {
     assert_eq!(next(10, &free), Some(id(2)));
     let busy = BTreeSet::from([(Role::Developer, request_id("b"))]);
     assert_eq!(next(10, &busy), Some(id(4)), "b is worked on");
+    let mut at_work = State::clone(&state);
+    let (run, who) = (RunId::parse("run-1").unwrap(), (Role::Planner, None));
+    let run = Run::new(run, request_id("b"), who, id(5), at(1));
+    at_work.apply(&Change::save(run));
+    let after = ready(&at_work, Role::Developer, at(10), &free, true);
+    assert_eq!(after, Some(id(4)), "b's planner was called back and still works");
     assert_eq!(next(1_000, &free), Some(id(1)), "its time has come");
     assert_eq!(ready(&state, Role::Qa, at(10), &free, true), None);
     assert_eq!(next_due(&state, at(10)), Some(at(1_000)));

@@ -98,6 +98,10 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
                 return;
             }
             if let Err(trouble) = work(&team, &envelope).await {
+                // What waited for room is taken up by the next start, and nothing is counted.
+                if team.closing.is_cancelled() {
+                    return;
+                }
                 tracing::warn!(%role, envelope = %envelope.relay_id, %trouble, "an envelope could not be worked");
                 fail(&team, &envelope, trouble.to_string(), false).await;
             }
@@ -225,10 +229,11 @@ fn new_run(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run
 
 /// The request ended while its worktree was being opened: nothing of it may come back.
 async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), DispatchError> {
-    let open = team
-        .hub
-        .read(|state| state.requests.get(id).is_some_and(|request| !request.status.is_terminal()));
-    if !open {
+    let is_over = team.hub.read(|state| {
+        let open = state.requests.get(id).is_some_and(|request| !request.status.is_terminal());
+        !open && !effects::is_worked_in(state, id)
+    });
+    if is_over {
         effects::release(team, id).await?;
     }
     Ok(())
@@ -375,6 +380,7 @@ impl RunFollower<'_> {
             match self.job(run).await {
                 Ok(job) => break Some(job),
                 Err(error) if waiting.was_for_room(team, id, &error, &team.closing).await => {}
+                Err(error) if team.closing.is_cancelled() => return Err(error),
                 Err(error) => return self.failed(run, side, error.to_string()).await,
             }
         };

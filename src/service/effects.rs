@@ -39,7 +39,7 @@ use crate::git::{
 };
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
-use crate::platform::supervise::{self, Spec};
+use crate::platform::supervise::{self, EndedBy, RunFolderState, Spec};
 use crate::platform::{files, tasks};
 use crate::store;
 use crate::worker::RUNS;
@@ -109,8 +109,13 @@ fn is_gone(team: &Team, effect: &Effect) -> bool {
 /// in it. The end of either rings the bell again.
 fn may_begin(state: &State, effect: &Effect) -> bool {
     let EffectKind::Release { request_id } = &effect.kind else { return true };
-    !state.runs.values().any(|run| run.request_id == *request_id)
-        && !state.effects.values().any(|other| other.kind.change_of() == Some(request_id))
+    !is_worked_in(state, request_id)
+}
+
+/// Whether an agent or the runtime is at work in the worktree of a request.
+pub(super) fn is_worked_in(state: &State, id: &RequestId) -> bool {
+    state.runs.values().any(|run| run.request_id == *id)
+        || state.effects.values().any(|effect| effect.kind.change_of() == Some(id))
 }
 
 /// Carries an effect out, as often as a disk turns out to be full or a person's git command is in the way.
@@ -513,16 +518,19 @@ async fn action(
     let dir = team.workspace.state_dir().join("operations").join(format!("{id}.run"));
     // An action is not repeatable by nature: one that an earlier start began is not begun again.
     if effect.attempts > 0 {
-        if let supervise::RunFolderState::Running(ending) = supervise::adopt(&dir)? {
+        let ended = match supervise::adopt(&dir)? {
             // Its supervisor ends it, as the team before is gone.
-            ending.wait().await?;
-        }
-        // What it said until then, unless it is kept already.
-        if files::exists(&dir) {
-            tasks::blocking(move || keep_log(&dir, &log)).await??;
-        }
-        let message = "the team was restarted while it ran; whether it finished is not known";
-        return Ok(EffectOutcome::failed(message));
+            RunFolderState::Running(ending) => ending.wait().await.ok(),
+            RunFolderState::Finished(exit) => Some(exit),
+            RunFolderState::Never => None,
+        };
+        let log_tail = tasks::blocking(move || keep_log(&dir, &log)).await??;
+        return Ok(match ended.filter(|exit| exit.ended_by != EndedBy::ParentGone) {
+            Some(exit) => EffectOutcome::ActionEnded { exit_code: exit.code, log_tail },
+            None => EffectOutcome::failed(
+                "the team was restarted while it ran; whether it finished is not known",
+            ),
+        });
     }
     let Some((program, args)) = operation.command.split_first() else {
         return Ok(EffectOutcome::failed("the command is empty"));
@@ -541,14 +549,18 @@ async fn action(
     Ok(EffectOutcome::ActionEnded { exit_code: exit.code, log_tail })
 }
 
-/// Puts what an action printed into its log, without secrets, and returns the end of it. Blocks: it may be much.
+/// Puts what an action printed into its log, without secrets, once, and returns the end of it. Blocks: it may be much.
+/// How it ended stays in its folder for a day: what is told of it may be lost with the team.
 fn keep_log(dir: &Path, log: &Path) -> Result<String, EffectError> {
-    let mut text = files::read(&dir.join(supervise::STDOUT_SPOOL)).unwrap_or_default();
-    text.extend(files::read(&dir.join(supervise::STDERR_SPOOL)).unwrap_or_default());
-    let text = String::from_utf8_lossy(&text);
-    let text = redact(&text);
-    files::write(log, text.as_bytes())?;
-    files::remove_dir_all(dir)?;
+    let [out, err] = [supervise::STDOUT_SPOOL, supervise::STDERR_SPOOL].map(|name| dir.join(name));
+    if files::exists(&out) {
+        let mut text = files::read(&out)?;
+        text.extend(files::read(&err).unwrap_or_default());
+        files::write_durable(log, redact(&String::from_utf8_lossy(&text)).as_bytes())?;
+        files::remove_file(&out)?;
+    }
+    files::remove_file(&err)?;
+    let text = files::read_text_if_present(log)?.unwrap_or_default();
     let from = text.len().saturating_sub(LOG_TAIL);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     Ok(text[from..].to_owned())

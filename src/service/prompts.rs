@@ -61,8 +61,10 @@ pub(super) fn keep(state: &Path, id: &RequestId) -> Result<(), PromptsError> {
     files::create_dir_all(&all)?;
     files::write_private_durable(&file, packed(&told)?)?;
     let mut requests = files::list(&all)?;
+    // The newest, also where the clock was set back.
+    requests.retain(|path| *path != file);
     requests.sort_by_key(|path| files::metadata(path).map(|it| it.modified().ok()).ok());
-    for old in requests.iter().take(requests.len().saturating_sub(KEPT)) {
+    for old in requests.iter().take((requests.len() + 1).saturating_sub(KEPT)) {
         files::remove_any(old)?;
     }
     Ok(())

@@ -123,13 +123,15 @@ impl ProofRecords {
     pub(super) fn keep(&self, key: &TreeKey<'_>, proof: &TreeProof) -> Result<(), FileError> {
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         files::create_dir_all(&self.trees())?;
-        write(&self.file_of(key), proof)?;
+        let own = self.file_of(key);
+        write(&own, proof)?;
         let mut all = Vec::new();
-        for path in files::list(&self.trees())? {
+        // The newest, also where the clock was set back.
+        for path in files::list(&self.trees())?.into_iter().filter(|path| *path != own) {
             all.push((files::metadata(&path)?.modified().ok(), path));
         }
         all.sort();
-        for (_, path) in all.iter().rev().skip(TREES) {
+        for (_, path) in all.iter().rev().skip(TREES - 1) {
             files::remove_any(path)?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::platform::files::{self, FileError};
-use crate::platform::tasks;
+use crate::platform::{supervise, tasks};
 use crate::store::{self, PackReport, Retention, StoreError};
 
 /// A day, in seconds.
@@ -56,6 +56,8 @@ pub(super) async fn keep(team: Arc<Team>) {
 
 /// Folders of calls of programs that a stop has cut off begin so.
 const CUT_OFF: [&str; 2] = ["gh-", "discover-"];
+/// And those of registered actions end so.
+const ACTION: &str = ".run";
 
 /// Removes what nobody has written to since an instant.
 fn remove_older(
@@ -100,7 +102,11 @@ fn make_room(
     // What is packed has ended, and moves no ref.
     drop(one);
     let operations = team.workspace.state_dir().join("operations");
-    remove_older(&operations, ago(1), |name| CUT_OFF.iter().any(|it| name.starts_with(it)))?;
+    let is_left = |name: &str| {
+        let has_ended = || files::exists(&operations.join(name).join(supervise::EXIT_FILE));
+        CUT_OFF.iter().any(|it| name.starts_with(it)) || name.ends_with(ACTION) && has_ended()
+    };
+    remove_older(&operations, ago(1), is_left)?;
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
     forget_attachments(team, ago(rules.packs_days.get()), &unmerged)?;

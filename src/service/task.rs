@@ -322,6 +322,12 @@ fn task(
     })
 }
 
+/// Whether the roles of a request may read the words of another one: what somebody said to the team alone is for nobody else.
+fn may_read(request: &Request, other: &Request) -> bool {
+    let (route, whose) = (&request.conversation.reply_route, &other.conversation.reply_route);
+    !whose.is_dm || (whose.author_id == route.author_id && route.is_dm)
+}
+
 /// What ended in the room in which the request was written. A record that is gone by now is nothing to go on from.
 fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, TaskError> {
     let Some(id) = &request.params.follows_request_id else { return Ok(None) };
@@ -329,13 +335,7 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         tracing::warn!(request = %id, %error, "what a request goes on from cannot be read");
         None
     });
-    let route = &request.conversation.reply_route;
-    // What somebody said to the team alone is for nobody else.
-    let is_theirs = |old: &Request| {
-        let whose = &old.conversation.reply_route;
-        !whose.is_dm || (whose.author_id == route.author_id && route.is_dm)
-    };
-    let Some(old) = old.filter(is_theirs) else { return Ok(None) };
+    let Some(old) = old.filter(|old| may_read(request, old)) else { return Ok(None) };
     let files = old.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     Ok(Some(EndedRequest {
         request_id: id.to_string(),
@@ -430,13 +430,13 @@ fn conflict(
             None => None,
         };
         others.push(match of {
-            Some(of) => OtherChange {
+            Some(of) if may_read(request, &of) => OtherChange {
                 plan: plan_of(team, &of.request_id),
                 request_id: of.request_id.to_string(),
                 author: of.conversation.reply_route.author_name,
                 words: of.body,
             },
-            None => OtherChange {
+            Some(_) | None => OtherChange {
                 request_id: String::new(),
                 author: commit.author,
                 words: commit.message,

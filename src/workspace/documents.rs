@@ -20,20 +20,23 @@ const LINE_CHARS: usize = 600;
 
 /// The entries that a decision adds to the append-only documents: for each role result, the role's
 /// history and journal and the shared documents that the role writes to; for a role's note, its journal. The state is only asked for
-/// requests that the decision did not change.
+/// requests that the decision did not change. All requests' roles read them: of what somebody asks in a direct message there
+/// is only that it was.
 pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, AssetError> {
     let mut out = Vec::new();
     for change in changes {
         let Change::Event(id, event) = change else {
             continue;
         };
+        let request =
+            changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
+        let is_private = request.is_some_and(|it| it.conversation.reply_route.is_dm);
         if event.kind == EventKind::Decided {
-            let request =
-                changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
             let insights = request.map(decisions).unwrap_or_default();
             let status = "decided before it is built".to_owned();
             let entry =
                 Entry { insights, status, ..Entry::new(Role::Planner, id, event, request, None) };
+            let entry = if is_private { entry.without_words() } else { entry };
             out.push(entry.append_shared("decision_log.md")?);
             continue;
         }
@@ -44,18 +47,20 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
             continue;
         };
         if event.kind == EventKind::RoleNote {
+            if is_private {
+                continue;
+            }
             let insights = vec![one_line(&event.summary)];
             let entry = Entry { insights, ..Entry::new(role, id, event, None, None) };
             let folder = assets::role_folder(role);
             out.push(entry.append(format!("{}/journal.md", folder.display()), "journal")?);
             continue;
         }
-        let request =
-            changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
         let result = request
             .and_then(|request| request.work.result.as_deref())
             .filter(|result| result.role == role);
         let entry = Entry::new(role, id, event, request, result);
+        let entry = if is_private { entry.without_words() } else { entry };
         entry.append_all(result, &mut out)?;
     }
     Ok(out)
@@ -116,6 +121,12 @@ impl Entry {
             proposals: result.map_or_else(Vec::new, proposal_names),
             artifacts: result.map_or_else(Vec::new, |result| lines(&result.artifacts)),
         }
+    }
+
+    fn without_words(self) -> Entry {
+        let scope = "a direct message".to_owned();
+        let summary = "what was said stays there".to_owned();
+        Entry { scope, summary, insights: Vec::new(), artifacts: Vec::new(), ..self }
     }
 
     fn append_all(
@@ -374,6 +385,33 @@ mod tests {
         let [Change::Append { file, text }] = appended.as_slice() else { panic!("{appended:?}") };
         assert_eq!(file, "qa/journal.md");
         assert!(text.contains("- the tests are slow ## forged\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_said_in_a_direct_message_is_in_no_document_of_all() {
+        let mut asked = request(Role::Planner);
+        asked.conversation.reply_route.is_dm = true;
+        let mut changes = report(Role::Planner);
+        changes[0] = Change::save(asked);
+        let mut note = changes[1].clone();
+        if let Change::Event(_, event) = &mut note {
+            event.kind = EventKind::RoleNote;
+            event.summary = "Mina wants it small".to_owned();
+        }
+        changes.push(note);
+        let mut files = Vec::new();
+        for change in documents_for(&changes, &State::default()).unwrap() {
+            let Change::Append { file, text } = change else { continue };
+            for words in ["--shout", "planned", "small", "plan.md"] {
+                assert!(!text.contains(words), "{file}: {text}");
+            }
+            assert!(text.contains("20260324-00000001"), "{text}");
+            files.push(file);
+        }
+        assert_eq!(
+            files.join(" "),
+            "planner/history.md shared_workspace/planning.md shared_workspace/shared_history.md"
+        );
     }
 
     #[test]

@@ -204,6 +204,37 @@ async fn an_outcome_that_went_with_the_power_is_none() {
     assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Never));
 }
 
+/// The process that looks after a program, from the program's own number.
+fn supervisor_of(run_dir: &Path) -> rustix::process::Pid {
+    let started = std::fs::read(run_dir.join("started.json")).unwrap();
+    let started: serde_json::Value = serde_json::from_slice(&started).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", started["child_pid"])).unwrap();
+    let parent = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse();
+    rustix::process::Pid::from_raw(parent.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_program_does_not_go_on_whose_supervisor_was_killed() {
+    for waits in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (spec, run_dir) = shell(folder.path(), "sleep 1000 & echo up; sleep 1000");
+        let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
+        line(&mut supervised, "up").await;
+        assert_eq!(marked(folder.path()).len(), 3);
+        let supervisor = supervisor_of(&run_dir);
+        rustix::process::kill_process(supervisor, rustix::process::Signal::KILL).unwrap();
+        if waits {
+            let lost = in_time(supervised.wait()).await.unwrap_err();
+            assert!(matches!(lost, SuperviseError::Lost { .. }), "{lost}");
+        } else {
+            // The next team comes while nobody waits.
+            while in_time(supervised.read()).await.unwrap().is_some() {}
+            assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Never));
+        }
+        assert_eq!(marked(folder.path()), Vec::<String>::new());
+    }
+}
+
 #[tokio::test]
 async fn a_run_folder_has_one_supervisor_and_one_life() {
     let folder = tempfile::tempdir().unwrap();

@@ -632,6 +632,11 @@ fn just_answer_calls_back_whoever_works_on_it_and_the_orchestrator_answers() {
         actor: person(OWNER, Ingress::Button),
         command: Command::Press { button, message_id, channel_id },
     });
+    // Both would work in one folder: the one begins when the other is over.
+    let next = world.state.envelopes.values().find(|it| it.target_role == Role::Orchestrator);
+    let next = next.expect("the orchestrator is asked").relay_id.clone();
+    assert!(world.begin_run(&next).is_none());
+    assert!(world.state.envelopes.contains_key(&next));
     // What the planner comes to is nobody's any more; and what the orchestrator says is the answer, whatever it calls it.
     let stale = good(Role::Planner, Some(steps::DRAFT));
     world.end_run(&run, RunOutcome::Result(Arc::new(stale)));

@@ -470,6 +470,11 @@ impl World {
     /// Whether the worker of a role takes this envelope now.
     fn may_run(&self, envelope: &Envelope) -> bool {
         let now = Timestamp::from_millis(self.clock);
+        let request = &envelope.envelope.request_id;
+        let mut others = self.state.runs.values().filter(|it| it.request_id == *request);
+        if others.any(|run| run.envelope_id != envelope.relay_id) {
+            return false;
+        }
         self.state.runs.values().any(|run| run.envelope_id == envelope.relay_id)
             || plan_is_full(&self.state, &self.policy, AgentKind::Rehearsal, now).is_none()
     }

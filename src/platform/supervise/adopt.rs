@@ -1,12 +1,16 @@
 //! What became of a run whose team is gone.
 
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use super::{Exit, LOCK_FILE, Result, STARTED_FILE, SuperviseError, lost, read_exit, read_json};
+use super::{
+    Exit, LOCK_FILE, Result, STARTED_FILE, SuperviseError, lost, millis, read_exit, read_json, tree,
+};
 use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
 
@@ -14,6 +18,9 @@ use crate::platform::tasks;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StartRecord {
     pub(super) child_pid: i32,
+    /// When it began, in ticks since the start of the machine.
+    #[serde(default)]
+    pub(super) started: Option<u64>,
 }
 
 /// What stands in a run folder.
@@ -49,9 +56,46 @@ pub fn adopt(run_dir: &Path) -> Result<RunFolderState> {
     };
     Ok(match exit {
         Some(exit) if free => RunFolderState::Finished(exit),
-        None if free => RunFolderState::Never,
+        None if free => {
+            end_orphan(run_dir)?;
+            RunFolderState::Never
+        }
         Some(_) | None => RunFolderState::Running(Adoption { run_dir: run_dir.to_owned() }),
     })
+}
+
+/// How long a killed program is waited for.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Kills what is left of a program whose supervisor was killed: nobody looks after it any more, and it would go on
+/// writing where the next one begins.
+fn end_orphan(run_dir: &Path) -> Result<()> {
+    let started: Option<StartRecord> = read_json(&run_dir.join(STARTED_FILE))?;
+    let Some(StartRecord { child_pid, started: Some(began) }) = started else { return Ok(()) };
+    if tree::started(child_pid) != Some(began) {
+        return Ok(());
+    }
+    let deadline = Instant::now() + KILL_LIMIT;
+    while let Some(group) = Pid::from_raw(child_pid).filter(|_| tree::group_lives(child_pid)) {
+        // Gone meanwhile is what was wanted.
+        let _ = kill_process_group(group, Signal::KILL);
+        if Instant::now() > deadline {
+            return Err(lost(run_dir));
+        }
+        thread::sleep(millis(2));
+    }
+    Ok(())
+}
+
+/// What came of a run whose supervisor is gone. Where that was killed, its program does not go on.
+pub(super) fn outcome(run_dir: &Path) -> Result<Exit> {
+    match read_exit(run_dir)? {
+        Some(exit) => Ok(exit),
+        None => {
+            end_orphan(run_dir)?;
+            Err(lost(run_dir))
+        }
+    }
 }
 
 impl Adoption {
@@ -63,7 +107,7 @@ impl Adoption {
             rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(std::io::Error::from)
         });
         match locked.await {
-            Ok(Ok(())) => read_exit(&self.run_dir)?.ok_or_else(|| lost(&self.run_dir)),
+            Ok(Ok(())) => outcome(&self.run_dir),
             Ok(Err(source)) => {
                 Err(SuperviseError::File(FileError { action: "lock", path, source }))
             }

@@ -27,6 +27,7 @@ use crate::platform::{clock, files, folder_lock};
 const SWEEP_LIMIT: Duration = Duration::from_secs(20);
 /// How long the end of output is waited for once no process of ours can hold the pipe.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+const HELD_OPEN: &str = "the output pipe is held open by a stranger";
 /// Milliseconds of an idle period for each processor tick (10 ms) that a waiting program may use, 2 %: timers of a
 /// hanging agent tick as well. Codex CLI, waiting for its model, uses two ticks every five seconds.
 const MS_PER_IDLE_TICK: u128 = 500;
@@ -37,6 +38,14 @@ enum Signals {
     ControlClosed,
     Full,
     Reaped(WaitStatus),
+}
+
+/// What is told of a stream, in this order.
+enum Spooled {
+    /// It has ended, and what came of it is being made durable.
+    All,
+    /// It is in its spool, less these bytes.
+    Dropped(u64),
 }
 
 /// The hidden subcommand: `args` is what follows `__supervise`, the run folder.
@@ -118,8 +127,8 @@ fn watch(
     child: Child,
     started_at: chrono::DateTime<chrono::Utc>,
 ) -> Result<Exit, String> {
-    let started =
-        StartRecord { child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())? };
+    let child_pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
+    let started = StartRecord { child_pid, started: tree::started(child_pid) };
     let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
     files::write_atomic(&run_dir.join(STARTED_FILE), text).map_err(|error| error.to_string())?;
     Watch::new(spec, run_dir, child, started.child_pid)?.into_outcome(started_at)
@@ -158,7 +167,7 @@ struct Watch<'a> {
     /// Set when output was already looked at: the instant and the processor time from then on.
     idle_since: Instant,
     idle_ticks: u64,
-    spools: [Receiver<io::Result<u64>>; 2],
+    spools: [Receiver<io::Result<Spooled>>; 2],
     ended_by: Option<EndedBy>,
     kill_at: Option<Instant>,
     status: Option<WaitStatus>,
@@ -220,9 +229,16 @@ impl<'a> Watch<'a> {
         self.until_over();
         let swept = self.sweep()?;
         let [out, err] = &self.spools;
-        let dropped = |spool: &Receiver<io::Result<u64>>| match spool.recv_timeout(DRAIN_LIMIT) {
-            Ok(result) => result.map_err(|error| format!("cannot write the spool: {error}")),
-            Err(_) => Err("the output pipe is held open by a stranger".to_owned()),
+        let unwritten = |error: io::Error| format!("cannot write the spool: {error}");
+        let dropped = |spool: &Receiver<io::Result<Spooled>>| -> Result<u64, String> {
+            let mut next = spool.recv_timeout(DRAIN_LIMIT).map_err(|_| HELD_OPEN.to_owned())?;
+            loop {
+                match next.map_err(unwritten)? {
+                    Spooled::Dropped(bytes) => return Ok(bytes),
+                    // A busy disk may take its time.
+                    Spooled::All => next = spool.recv().map_err(|_| HELD_OPEN.to_owned())?,
+                }
+            }
         };
         let code = self.status.and_then(WaitStatus::exit_status);
         let signal = self.status.and_then(WaitStatus::terminating_signal);
@@ -377,13 +393,17 @@ fn follow(
     mut spool: SpoolWriter,
     durable: bool,
     mut on_output: impl FnMut(SpoolSpace) + Send + 'static,
-) -> Receiver<io::Result<u64>> {
+) -> Receiver<io::Result<Spooled>> {
     let (done, result) = channel();
     thread::spawn(move || {
         let mut buffer = vec![0_u8; 64 << 10];
         let outcome = loop {
             match stream.read(&mut buffer) {
-                Ok(0) => break spool.finish(durable),
+                Ok(0) => {
+                    // Nobody may wait for it any more.
+                    let _ = done.send(Ok(Spooled::All));
+                    break spool.finish(durable);
+                }
                 Ok(read) => match spool.push(&buffer[..read]) {
                     Ok(room) => on_output(room),
                     Err(error) => {
@@ -395,7 +415,7 @@ fn follow(
                 Err(error) => break Err(error),
             }
         };
-        let _ = done.send(outcome);
+        let _ = done.send(outcome.map(Spooled::Dropped));
     });
     result
 }

@@ -13,10 +13,12 @@ use crate::platform::spawn::{INSIDE, SUPERVISE};
 /// One process of the tree.
 struct Process {
     parent: i32,
+    group: i32,
     dead: bool,
     /// Whether it has the processor, or waits for its turn.
     running: bool,
     ticks: u64,
+    started: u64,
 }
 
 /// Reads `/proc/<pid>/stat`; `None` for a process that is gone meanwhile.
@@ -29,6 +31,7 @@ fn process(pid: i32) -> Option<Process> {
     let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
     Some(Process {
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         // Of one whose first thread has ended while others go on, that alone is a zombie.
         dead: match *fields.first()? {
             "X" => true,
@@ -38,7 +41,18 @@ fn process(pid: i32) -> Option<Process> {
         running: fields.first() == Some(&"R"),
         // With those of children that have ended and were waited for.
         ticks: (11..15).map(number).sum::<Option<u64>>()?,
+        started: number(19)?,
     })
+}
+
+/// When a living process began, in ticks since the start of the machine: with its number it is no other.
+pub(super) fn started(pid: i32) -> Option<u64> {
+    process(pid).filter(|process| !process.dead).map(|process| process.started)
+}
+
+/// Whether a process of a group lives.
+pub(super) fn group_lives(group: i32) -> bool {
+    all().values().any(|process| process.group == group && !process.dead)
 }
 
 /// The living descendants of this process with the processor time that each has used, in ticks.
@@ -53,11 +67,14 @@ pub(super) fn is_running() -> bool {
     living().iter().any(|(_, process)| process.running)
 }
 
-fn living() -> Vec<(i32, Process)> {
+fn all() -> BTreeMap<i32, Process> {
     let entries = files::list(Path::new("/proc")).unwrap_or_default();
     let pids = entries.iter().filter_map(|path| path.file_name()?.to_str()?.parse::<i32>().ok());
-    let mut all: BTreeMap<i32, Process> =
-        pids.filter_map(|pid| process(pid).map(|process| (pid, process))).collect();
+    pids.filter_map(|pid| process(pid).map(|process| (pid, process))).collect()
+}
+
+fn living() -> Vec<(i32, Process)> {
+    let mut all = all();
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_below = |pid: i32| {
         let mut at = pid;
