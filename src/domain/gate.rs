@@ -32,6 +32,15 @@ pub enum GateKind {
 }
 
 impl GateKind {
+    /// Whether it is about a commit that is to go to the branch.
+    #[must_use]
+    pub const fn is_about_commit(self) -> bool {
+        match self {
+            Self::UnprovenCommit | Self::GuardedCommit | Self::RedBase | Self::Commit => true,
+            Self::Prepare | Self::Plan | Self::Action | Self::Budget => false,
+        }
+    }
+
     /// The word in values of the catalog.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::actor::Actor;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId};
+use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId, UserId};
 use crate::domain::language::Language;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
@@ -72,6 +73,9 @@ pub struct Verification {
     pub request_id: RequestId,
     /// What was asked for, in a line.
     pub title: String,
+    /// Who asked for it in a direct message, where it was one: nobody else reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<UserId>,
     /// The commit on the branch.
     pub commit: String,
     /// The sprint that it was a todo of.
@@ -97,6 +101,13 @@ impl Verification {
             answer: None,
         };
         numbered.map(manual).collect()
+    }
+
+    /// Whether somebody may not read it.
+    #[must_use]
+    pub fn is_hidden_from(&self, reader: &Actor) -> bool {
+        let is_other = |id| matches!(reader, Actor::Person { author, .. } if author.id != id);
+        self.private_to.is_some_and(is_other)
     }
 
     /// Those that still wait for a person, each as a line with what was asked for.

@@ -116,7 +116,7 @@ pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str
         "summary": if duty.is_some() || is_private { String::new() } else { say::cut(&say::title(summary), 160) },
     });
     say::relay_line(turn, id, values);
-    if turn.policy.relay_debug {
+    if turn.policy.relay_debug && !is_private {
         let json = serde_json::to_string_pretty(envelope).unwrap_or_default();
         let act = Act::Envelope { relay_id: envelope.relay_id.clone(), json };
         let target = Target::Named(NamedChannel::Relay);

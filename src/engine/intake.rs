@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::message::{
-    answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
+    answer_to, open_with, origins, print, reply, reply_about, route, saved, scope,
     tell_of_missing_files,
 };
 use super::turn::Turn;
@@ -202,7 +202,7 @@ fn refuse(turn: &mut Turn<'_>, message: &Message) {
 fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
     let mark = turn.before().channels.get(&message.channel_id);
     mark.is_some_and(|mark| mark.recent.contains(&message.message_id))
-        || origin(turn, message.message_id).is_some()
+        || !origins(turn, message.message_id).is_empty()
 }
 
 /// The limit of open requests, for a person who has reached it. The operator has none.

@@ -1,5 +1,7 @@
 //! What a message is to requests, and the answer to it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::say;
@@ -8,7 +10,7 @@ use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::request::{ReplyRoute, fingerprint};
+use crate::domain::request::{ReplyRoute, Request, fingerprint};
 
 pub(super) fn print(message: &Message) -> String {
     fingerprint(
@@ -84,21 +86,16 @@ pub(super) fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: V
     }
 }
 
-/// The open request that a message began or belongs to, and whether it began it.
-pub(super) fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
-    turn.before().requests.values().filter(|request| !request.status.is_terminal()).find_map(
-        |request| {
-            if request.conversation.reply_route.message_id == Some(message_id) {
-                return Some((request.request_id.clone(), true));
-            }
-            request
-                .params
-                .followups
-                .iter()
-                .any(|followup| followup.message_id == Some(message_id))
-                .then(|| (request.request_id.clone(), false))
-        },
-    )
+/// The open requests that a message began or belongs to, each with whether it began it. Words to one that was split
+/// belong to each of its parts.
+pub(super) fn origins(turn: &Turn<'_>, message_id: MessageId) -> Vec<(RequestId, bool)> {
+    let (its, open) = (Some(message_id), |it: &&Arc<Request>| !it.status.is_terminal());
+    let origin = |request: &Arc<Request>| {
+        let began = request.conversation.reply_route.message_id == its;
+        let belongs = began || request.params.followups.iter().any(|it| it.message_id == its);
+        belongs.then(|| (request.request_id.clone(), began))
+    };
+    turn.before().requests.values().filter(open).filter_map(origin).collect()
 }
 
 pub(super) fn open_with(turn: &Turn<'_>, print: &str) -> Option<RequestId> {

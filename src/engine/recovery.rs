@@ -26,6 +26,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     }
     cut_off(turn);
     gates::spending::ask_by_new_limits(turn);
+    gates::commit::ask_by_new_guards(turn);
     for id in orphans(turn) {
         turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);

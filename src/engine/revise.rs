@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::Answer;
 use super::followup::{FULL, add_followup, goes_on_with, reaches_somebody, too_late};
-use super::message::{origin, print, reply, saved, scope};
+use super::message::{origins, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
 use super::{ending, gates, lanes, questions, runs, say, train};
@@ -19,9 +19,10 @@ use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource}
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
-    let Some((id, _)) = origin(turn, message.message_id) else {
-        return Answer::Ignored("nothing waits on that message");
-    };
+    let origins = origins(turn, message.message_id);
+    if origins.is_empty() {
+        return Answer::Ignored(UNKNOWN);
+    }
     let actor = Actor::Person {
         author: message.author.clone(),
         guild_id: message.guild_id,
@@ -38,7 +39,21 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
         reply(turn, &message, "too_long", json!({ "limit": limit }));
         return Answer::Ignored("too long");
     }
-    reword(turn, &granted, &id, &message)
+    let each = origins.iter().map(|(id, _)| reword(turn, &granted, id, &message));
+    first_accepted(each)
+}
+
+const UNKNOWN: &str = "nothing waits on that message";
+
+/// What is said of several requests: that it counted, where it did for one.
+fn first_accepted(answers: impl Iterator<Item = Answer>) -> Answer {
+    let mut said = Answer::Ignored(UNKNOWN);
+    for answer in answers {
+        if said != Answer::Accepted {
+            said = answer;
+        }
+    }
+    said
 }
 
 /// The new wording takes the place of the old one.
@@ -186,11 +201,14 @@ pub(super) fn deleted(
     _channel_id: ChannelId,
     message_id: MessageId,
 ) -> Answer {
-    let Some((id, is_first)) = origin(turn, message_id) else {
-        return Answer::Ignored("nothing waits on that message");
-    };
+    let origins = origins(turn, message_id);
     match authorize(turn.policy, &Actor::Deleter, Resource::Team) {
-        Ok(granted) => withdraw(turn, &granted, &id, message_id, is_first),
+        Ok(granted) => {
+            let each = origins.iter();
+            let each =
+                each.map(|(id, is_first)| withdraw(turn, &granted, id, message_id, *is_first));
+            first_accepted(each)
+        }
         Err(_) => Answer::Ignored("deleting withdraws nothing"),
     }
 }

@@ -152,6 +152,14 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
         ending::block(turn, &id, BlockCode::StepFailed, &why, Vec::new());
         return Answer::Accepted;
     }
+    if let Some(account) = budget::spent(turn, &run.request_id, run.role)
+        && let Some(envelope) = turn.before().envelopes.get(&run.envelope_id)
+    {
+        let why = &envelope.envelope.body;
+        gates::spending::ask(turn, &run.request_id, run.role, &account, why);
+        refuse(turn, &run, envelope, "a budget is used up");
+        return Answer::Accepted;
+    }
     // As when it began.
     read(turn, &run);
     let values = json!({ "what": "run", "role": run.role, "step": handoff::step_word(run.step) });

@@ -27,8 +27,10 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
     if criteria.is_empty() {
         return;
     }
+    let route = &request.conversation.reply_route;
     let verification = Verification {
         request_id: id.clone(),
+        private_to: route.author_id.filter(|_| route.is_dm),
         title: standing::title(request),
         commit: commit.to_owned(),
         sprint_id: request.sprint_id.clone(),
@@ -77,10 +79,11 @@ fn shown(verification: &Verification, criterion: &ManualCriterion) -> Value {
     })
 }
 
-/// The criteria that wait for a person, those that have waited longest first.
+/// The criteria that wait for a person, those that have waited longest first, as far as `reader` may read them.
 #[must_use]
-pub fn waiting(state: &State) -> Vec<Value> {
-    let mut all: Vec<&Verification> = state.verifications.values().map(AsRef::as_ref).collect();
+pub fn waiting(state: &State, reader: &Actor) -> Vec<Value> {
+    let all = state.verifications.values().map(AsRef::as_ref);
+    let mut all: Vec<&Verification> = all.filter(|it| !it.is_hidden_from(reader)).collect();
     all.sort_by_key(|it| (it.landed_at, &it.request_id));
     let open = |it: &'_ Verification| it.open().map(|one| shown(it, one)).collect::<Vec<_>>();
     all.into_iter().flat_map(open).collect()
@@ -100,6 +103,7 @@ pub(super) fn answer(
         return refused("not_allowed", json!({}));
     };
     let known = turn.before().verifications.get(&criterion.request_id).cloned();
+    let known = known.filter(|it| !it.is_hidden_from(actor));
     let place = known
         .as_ref()
         .and_then(|it| it.criteria.iter().position(|one| one.number == criterion.number));

@@ -60,6 +60,12 @@ impl ReplyRoute {
         Actor::Person { author, guild_id: self.guild_id, via }
     }
 
+    /// Whether somebody may not read it: what somebody said to the team alone stays there.
+    #[must_use]
+    pub fn is_hidden_from(&self, reader: &Actor) -> bool {
+        self.is_dm && self.is_other(reader)
+    }
+
     /// Whether somebody is another person than who asked; the operator may do all that is asked for.
     #[must_use]
     pub fn is_other(&self, actor: &Actor) -> bool {

@@ -194,7 +194,7 @@ fn settle(
     };
     match verdict {
         Verdict::Yes { .. } => approved(turn, &id, gate, sees_room, (&name, &reason)),
-        Verdict::No => declined(turn, &id, kind, "rejected"),
+        Verdict::No => end_without(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, granted, &id, question),
         Verdict::UseChecks => {
             let shown = gate.shown_checks.clone().unwrap_or_default();
@@ -244,6 +244,14 @@ fn approved(
             }
         }
         GateKind::Budget => spending::granted(turn, id),
+    }
+}
+
+/// Nobody agrees. Where somebody has something to say that no role has read, the request goes on with that instead.
+fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
+    let goes_on = kind != GateKind::Budget && progress::goes_back_for_words(turn, id);
+    if !goes_on {
+        declined(turn, id, kind, why);
     }
 }
 
@@ -305,11 +313,7 @@ pub(super) fn expire(turn: &mut Turn<'_>) {
         if mine {
             let payload = json!({ "gate_id": gate_id.as_str() });
             turn.record(&id, EventKind::GateDecided, "runtime", "expired", payload);
-            // Nobody has decided, and somebody has something to say.
-            let is_about_work = !matches!(kind, GateKind::Action | GateKind::Budget);
-            if !is_about_work || !progress::goes_back_for_words(turn, &id) {
-                declined(turn, &id, kind, "expired");
-            }
+            end_without(turn, &id, kind, "expired");
         }
     }
 }

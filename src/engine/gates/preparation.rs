@@ -18,7 +18,11 @@ pub(in crate::engine) fn asked(turn: &mut Turn<'_>, id: &RequestId, question: Pr
     request.work.preparation_asked = Some(question);
     match stance {
         Stance::Allow => granted(turn, id),
-        Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
+        Stance::Refuse => {
+            if !progress::goes_back_for_words(turn, id) {
+                stay_on_side_branch(turn, id, "refused");
+            }
+        }
         Stance::Ask => card::open(turn, id, GateKind::Prepare, commit, digest, Vec::new()),
     }
 }

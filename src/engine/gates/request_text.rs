@@ -23,6 +23,8 @@ const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno 
 const CONDITION: &str = r"\b(?:if|when|whenever|unless|while|after|before|why|who|which|prevent\w*|stop\w*|refus\w*|revert\w*)\b";
 /// What is done to a file that nobody wants done.
 const DEED: &str = r"(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewrit|rewrot|refactor|break|bring|add|restor)\w*";
+/// A sentence that wants to know something; a wish that is put as a question begins otherwise.
+const ASKS: &str = r"^(?:(?:and|but|so|hm+|ok(?:ay)?|sorry|wait)\b[\s,]*)*(?:why|who|what|which|when|where|how come|is|are|was|were|does|did|has|have|should|must)\b.*\?|^(?:.*\s)?(?:왜|어째서)\s|(?:인가요|한가요|건가요|했나요|됐나요|되었나요|까요|니까)\?";
 /// A file in a list.
 const PATH: &str = r"[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?";
 /// Words after which a file is named to be left alone.
@@ -44,6 +46,7 @@ struct Patterns {
     left_after: Regex,
     korean_spared: Regex,
     condition: Regex,
+    asks: Regex,
     ends: Regex,
     kind_before: Regex,
     kind_after: Regex,
@@ -99,6 +102,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
             r"^[`'\x22*)]*\s?(?:파일)?(?:은|는|을|를|이|가|도|만|과|와|랑|이랑)?\s?(?:(?:절대로?|그냥|전혀|제발|더|다시|\S*[./]\S*)\s)*(?:(?:건드리|건들|만지|손\s?대|\S{0,6}하|바꾸|고치|지우|옮기|되살리|되돌리|만들|쓰)지\s?(?:는\s?|도\s?)?(?:말|마|않)|\S{0,4}(?:은|는)?\s?(?:금지|하지\s?(?:말|마))|\S{0,4}(?:하|바꾸|고치|건드리|지우|만지)면\s?안\s?[돼되된됩]|(?:건드릴|\S{0,4}할)\s?필요\s?(?:는|가)?\s?없|그대로\s?(?:두|둬|둘|놔|놓|유지|남)|제외|빼고|놔(?:두|둬|둘))",
         )?,
         condition: new(CONDITION)?,
+        asks: new(ASKS)?,
         ends: new(AFTER)?,
         kind_before: new(r"\b(?:crate|package|library|gem|dependency|sdk)\s+[`'\x22]?$")?,
         kind_after: new(
@@ -122,7 +126,6 @@ impl RequestText {
             Some(words) => vec![words.as_str()],
             None => vec![request.scope.as_str(), request.body.as_str()],
         };
-        texts.extend(request.params.followups.iter().map(|followup| followup.body.as_str()));
         if let Some(item) = item {
             texts.extend([item.title.as_str(), item.summary.as_str(), item.scope.as_str()]);
             texts.extend(item.acceptance_criteria.iter().map(|it| it.text.as_str()));
@@ -130,7 +133,12 @@ impl RequestText {
         // What the planner declares is no person's word.
         let by_a_person = item.filter(|item| item.plan.is_some());
         let paths = by_a_person.map(|item| item.allowed_paths.clone()).unwrap_or_default();
-        RequestText { sentences: texts.into_iter().flat_map(sentences).collect(), paths }
+        let mut sentences: Vec<String> = texts.into_iter().flat_map(sentences).collect();
+        // Whoever asks about what was done, at a card or in the room, has not asked for it.
+        let said = request.params.followups.iter().filter(|followup| !followup.at_gate);
+        let said = said.flat_map(|followup| self::sentences(&followup.body));
+        sentences.extend(said.filter(|sentence| !asks(sentence)));
+        RequestText { sentences, paths }
     }
 
     /// Whether somebody said that a file is to go. A word about what is in it is none. A name without its folder says which
@@ -206,6 +214,10 @@ fn sentences(text: &str) -> Vec<String> {
         all.push(sentence);
     }
     all
+}
+
+fn asks(sentence: &str) -> bool {
+    PATTERNS.as_ref().is_some_and(|patterns| patterns.asks.is_match(sentence))
 }
 
 fn is_spared(before: &str, after: &str) -> bool {

@@ -9,21 +9,26 @@ use super::world::{GUILD, OWNER, World, make_test, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
+use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
+use crate::domain::guard::{ContentFact, ContentMark, Guard};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, ButtonAct, Outgoing};
-use crate::domain::policy::{ActionPolicy, GateTable, PlanStances, Policy};
+use crate::domain::policy::{ActionPolicy, GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
-use crate::engine::Answer;
+use crate::domain::time::Timestamp;
+use crate::domain::verification::{CriterionRef, ManualVerdict, Verification};
+use crate::engine::{Answer, verify};
 
 fn unproven() -> Policy {
     Policy { check_names: Vec::new(), ..policy() }
@@ -226,6 +231,16 @@ fn touching(world: &mut World, path: &str) {
     });
 }
 
+/// All goes well, and each commit takes a file away.
+fn without(world: &mut World, path: &str) {
+    world.finish_with(|kind| {
+        let EffectKind::Commit { .. } = kind else { return None };
+        let mut candidate = super::world::candidate("c1");
+        candidate.marks = vec![ContentMark { path: path.to_owned(), what: ContentFact::Gone }];
+        Some(EffectOutcome::Committed(candidate))
+    });
+}
+
 #[test]
 fn what_agents_run_by_is_never_changed_without_a_person() {
     let mut world = World::new(policy());
@@ -244,6 +259,67 @@ fn what_agents_run_by_is_never_changed_without_a_person() {
     world.command(press(&gate, ButtonAct::Approve));
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn what_is_asked_about_a_finding_does_not_answer_it() {
+    let by_room = |world: &mut World, gate: &Gate, text: &str| {
+        let (request_id, text) = (gate.request_id.clone(), text.to_owned());
+        world.command(Command::Steer { request_id, text });
+        // What is not yet read sends the request back.
+        world.command(press(gate, ButtonAct::Reject));
+    };
+    let at_card = |world: &mut World, gate: &Gate, text: &str| {
+        let (gate_id, version, question) = (gate.gate_id.clone(), gate.version, text.to_owned());
+        let command = Command::AskBack { gate_id, version, question };
+        assert_eq!(world.submit(by(OWNER, Ingress::Modal, command)), Answer::Accepted);
+    };
+    type Ask<'a> = &'a dyn Fn(&mut World, &Gate, &str);
+    let cases: [(Ask<'_>, &str, bool); 4] = [
+        (&at_card, "please delete src/old.rs", false),
+        (&by_room, "why does src/old.rs go?", false),
+        (&by_room, "should src/old.rs be removed?", false),
+        (&by_room, "yes, remove src/old.rs", true),
+    ];
+    for (ask, words, is_told) in cases {
+        let mut world = World::new(policy());
+        let id = world.message("do it");
+        without(&mut world, "src/old.rs");
+        let gate = the_gate(&world);
+        assert_eq!(gate.findings[0].guard, Guard::Deletion);
+        ask(&mut world, &gate, words);
+        without(&mut world, "src/old.rs");
+        let lands = world.request(&id).status == RequestStatus::Committed;
+        assert_eq!((lands, world.state.gates.is_empty()), (is_told, is_told), "{words}");
+    }
+}
+
+#[test]
+fn a_no_does_not_end_a_request_to_which_something_was_written() {
+    let (mut world, id, gate) = waiting(unproven());
+    world.command(Command::Steer { request_id: id.clone(), text: "not so, use X".to_owned() });
+    world.command(press(&gate, ButtonAct::Reject));
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+    world.finish_well();
+    let again = the_gate(&world);
+    world.command(press(&again, ButtonAct::Reject));
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+}
+
+#[test]
+fn a_start_with_stricter_guards_asks_anew() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    touching(&mut world, ".github/workflows/ci.yml");
+    let gate = the_gate(&world);
+    world.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
+    assert_eq!(the_gate(&world), gate, "the guards are the same");
+    world.policy.gates.guarded_commit = Stance::Refuse;
+    world.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Approve))), "gate.stale");
+    touching(&mut world, ".github/workflows/ci.yml");
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+    assert!(world.said.contains(&"final.on_side_branch".to_owned()));
 }
 
 #[test]
@@ -370,4 +446,34 @@ fn plans_are_asked_about_by_the_intent_of_their_request() {
     let blocked = world.request(&id);
     assert_eq!(blocked.blocked.expect("a reason").code, BlockCode::PlanRejected);
     assert!(world.state.gates.is_empty());
+}
+
+#[test]
+fn what_was_asked_directly_is_looked_at_by_nobody_else() {
+    let mut world = World::new(policy());
+    let id = RequestId::parse("20260324-00000001").expect("an id");
+    let criterion = Criterion { text: "it looks calm".to_owned(), judge: Judge::Person };
+    world.state.apply(&Change::save(Verification {
+        request_id: id.clone(),
+        title: "DM".to_owned(),
+        private_to: Some(OWNER),
+        commit: "c1".to_owned(),
+        sprint_id: None,
+        language: Language::En,
+        landed_at: Timestamp::from_millis(0),
+        criteria: Verification::manual(&[criterion]),
+    }));
+    let person = |id| Actor::Person {
+        author: Author { id, name: "one".to_owned(), is_bot: false, server_roles: Vec::new() },
+        guild_id: Some(GUILD),
+        via: Ingress::Slash,
+    };
+    let seen = |reader: &Actor| verify::waiting(&world.state, reader).len();
+    assert_eq!([seen(&person(OWNER)), seen(&Actor::Operator), seen(&person(UserId(5)))], [1, 1, 0]);
+    let criterion = CriterionRef { request_id: id, number: 1 };
+    let command = Command::Verify { criterion, verdict: ManualVerdict::Pass, words: String::new() };
+    let guest = Holders { users: [UserId(5)].into(), ..Holders::default() };
+    world.policy.rights.insert(Right::Approve, guest);
+    let other = Event::Command { actor: person(UserId(5)), command };
+    assert_eq!(said(world.submit(other)), "verify.unknown");
 }

@@ -82,6 +82,21 @@ fn a_budget_warns_at_four_fifths_and_then_no_run_begins_before_a_person_says_so(
 }
 
 #[test]
+fn a_run_that_is_cut_off_does_not_begin_anew_with_nothing_left() {
+    let mut world = costly(Budgets { day: usd(2.0), ..Budgets::default() });
+    let id = world.message("do it");
+    let envelope = world.state.envelopes.keys().next().expect("one").clone();
+    let run = world.begin_run(&envelope).expect("a run");
+    let usage = Usage { cost_usd: 2.5, ..Usage::default() };
+    world.submit(Event::RunTakenAway { run_id: run, generation: 1, usage });
+    assert!(world.state.runs.is_empty() && world.state.envelopes.is_empty());
+    let waits = gate(&world).expect("a gate");
+    assert_eq!((waits.kind, &waits.request_id), (GateKind::Budget, &id));
+    world.command(press(&waits, ButtonAct::Approve));
+    assert_eq!(world.state.envelopes.len(), 1, "it goes on");
+}
+
+#[test]
 fn what_is_turned_down_stops_and_can_be_asked_again() {
     let mut world = costly(Budgets { request: usd(2.0), ..Budgets::default() });
     let id = world.message("do it");

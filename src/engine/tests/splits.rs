@@ -149,6 +149,32 @@ fn a_message_that_was_split_is_changed_in_the_rooms_of_its_requests() {
 }
 
 #[test]
+fn words_to_one_that_was_split_are_changed_for_each_of_its_parts() {
+    let mut world = World::new(policy());
+    let id = world.message("say goodbye, and write a changelog");
+    world.deliver();
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let room = world.request(&id).conversation.place().expect("a room");
+    let words = world.words(room, 901, "use red");
+    world.submit(Event::Message(words.clone()));
+    let said = json!({ "request_handling": {"mode": "route"}, "request_parts": TWO });
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(result(Role::Orchestrator, said))));
+    let command = press(&world, &id, ButtonAct::Split);
+    world.command(command);
+    let all = |world: &World| -> Vec<Vec<String>> {
+        let of = |it: &Arc<Request>| it.params.followups.iter().map(|it| it.body.clone()).collect();
+        world.state.requests.values().map(of).collect()
+    };
+    assert_eq!(all(&world), [["use red"], ["use red"]]);
+    let blue = Message { content: "use blue".to_owned(), ..words.clone() };
+    assert_eq!(world.submit(Event::MessageEdited(blue)), Answer::Accepted);
+    assert_eq!(all(&world), [["use blue"], ["use blue"]]);
+    let (channel_id, message_id) = (words.channel_id, words.message_id);
+    world.submit(Event::MessageDeleted { channel_id, message_id });
+    assert_eq!(all(&world), [[""; 0], [""; 0]]);
+}
+
+#[test]
 fn words_instead_of_a_button_may_be_read_as_several_pieces_again() {
     let (mut world, id) = handed_on(&TWO);
     world.deliver();

@@ -6,6 +6,8 @@ mod suggestions;
 mod team;
 mod work;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::team::{Team, now};
@@ -52,13 +54,13 @@ fn look(
         Question::Status => {
             ("overview", team.hub.read(|state| standing::overview(state, Some(actor))))
         }
-        Question::Why(id) => return why(team, id, language),
+        Question::Why(id) => return why(team, actor, id, language),
         Question::Sprint => ("sprint.status", {
             let zone = team.workspace.runtime.sprint.timezone.0;
             team.hub.read(|state| standing::sprint(state, zone))
         }),
         Question::Board => ("board", team.hub.consult(|state, policy| board(state, policy, now()))),
-        Question::Verify => ("verify.list", team.hub.read(verifications)),
+        Question::Verify => ("verify.list", team.hub.read(|state| verifications(state, actor))),
         Question::Backlog => ("backlog.list", team.hub.read(work::backlog)),
         Question::Models => ("models", team::models(&team.workspace)),
         Question::Cost => ("cost", spending::report(team, now())),
@@ -69,20 +71,34 @@ fn look(
 }
 
 /// The criteria that wait for a person, as far as an answer shows them.
-fn verifications(state: &State) -> Value {
-    let all = verify::waiting(state);
+fn verifications(state: &State, reader: &Actor) -> Value {
+    let all = verify::waiting(state, reader);
     let more = all.len().saturating_sub(standing::LINES);
     json!({ "lines": all.into_iter().take(standing::LINES).collect::<Vec<_>>(), "more": more })
 }
 
 /// Why something does not move; an ended request is looked up where it was put away.
-fn why(team: &Team, id: &SubjectId, language: Language) -> Result<Content, Content> {
-    let open = team.hub.consult(|state, policy| why::about(state, policy, id, now()));
-    let known = open.or_else(|| {
+fn why(
+    team: &Team,
+    reader: &Actor,
+    id: &SubjectId,
+    language: Language,
+) -> Result<Content, Content> {
+    let request = team.hub.read(|state| why::request(state, id).cloned()).or_else(|| {
         let ended = RequestId::parse(id.as_str()).ok()?;
-        let ended = store::read_request(team.root(), &ended).ok().flatten()?;
-        Some(team.hub.consult(|state, policy| why::why(state, policy, &ended, now())))
+        store::read_request(team.root(), &ended).ok().flatten().map(Arc::new)
     });
+    let known = match request {
+        // What somebody said to the team alone stays there.
+        Some(request) if request.conversation.reply_route.is_hidden_from(reader) => {
+            let values = json!({ "request_id": request.request_id });
+            return Err(content("request_private", values, language));
+        }
+        Some(request) => {
+            Some(team.hub.consult(|state, policy| why::why(state, policy, &request, now())))
+        }
+        None => team.hub.consult(|state, policy| why::about(state, policy, id, now())),
+    };
     match known {
         // In the language of who asks, also about another's request.
         Some(content) => Ok(Content { language, ..content }),

@@ -41,7 +41,7 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
                 }
             })
             .collect(),
-        Takes::ManualCriterion => verify::waiting(state)
+        Takes::ManualCriterion => verify::waiting(state, &typing.actor)
             .iter()
             .filter_map(|one| {
                 let (id, text) = (one["criterion"].as_str()?, one["text"].as_str()?);
