@@ -7,6 +7,8 @@ use super::turn::Turn;
 use super::{closeout, gates, outbox, say, sprint, train};
 use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
+use crate::domain::gate::Stance;
+use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::{EventKind, RequestStatus};
@@ -26,7 +28,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     }
     cut_off(turn);
     gates::spending::ask_by_new_limits(turn);
-    gates::commit::ask_by_new_guards(turn);
+    ask_by_new_guards(turn);
     for id in orphans(turn) {
         turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);
@@ -53,6 +55,23 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         turn.send(outgoing);
     }
     Answer::Accepted
+}
+
+/// What the guards find since the configuration changed, beyond what somebody is asked to accept: the change is judged anew.
+fn ask_by_new_guards(turn: &mut Turn<'_>) {
+    let before = turn.before();
+    for gate in before.gates.values() {
+        let id = &gate.request_id;
+        let waits = turn.request(id).filter(|it| it.work.gate_id.as_ref() == Some(&gate.gate_id));
+        let Some(request) = waits.filter(|_| gate.kind.is_about_commit()) else { continue };
+        let is_new = |it: &GuardFinding| {
+            !gate.findings.contains(it) || turn.policy.gates.of_guard(it.guard) == Stance::Refuse
+        };
+        if gates::guards::open_findings(turn, request).iter().any(is_new) {
+            gates::card::void(turn, id);
+            closeout::again(turn, id);
+        }
+    }
 }
 
 /// What was under way when the process ended: effects go on at once. Whether the agent of a run goes on or begins

@@ -13,7 +13,7 @@ use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::policy::GateTable;
 use crate::domain::request::{Followup, RequestStatus};
 use crate::engine::turn::Turn;
-use crate::engine::{closeout, ending, say, train};
+use crate::engine::{ending, say, train};
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
 pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
@@ -54,23 +54,6 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
 pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFinding>) {
     if let Some(request) = turn.edit(id) {
         request.work.accepted.extend(findings);
-    }
-}
-
-/// What the guards find since the configuration changed, beyond what somebody is asked to accept: the change is judged anew.
-pub(in crate::engine) fn ask_by_new_guards(turn: &mut Turn<'_>) {
-    let before = turn.before();
-    for gate in before.gates.values() {
-        let id = &gate.request_id;
-        let waits = turn.request(id).filter(|it| it.work.gate_id.as_ref() == Some(&gate.gate_id));
-        let Some(request) = waits.filter(|_| gate.kind.is_about_commit()) else { continue };
-        let is_new = |it: &GuardFinding| {
-            !gate.findings.contains(it) || turn.policy.gates.of_guard(it.guard) == Stance::Refuse
-        };
-        if guards::open_findings(turn, request).iter().any(is_new) {
-            card::void(turn, id);
-            closeout::again(turn, id);
-        }
     }
 }
 
