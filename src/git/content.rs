@@ -403,11 +403,18 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            let meta = match files::symlink_metadata(&full) {
+            let mut meta = match files::symlink_metadata(&full) {
                 Ok(meta) => meta,
                 Err(error) if error.is_missing() => continue,
                 Err(error) => return Err(error.into()),
             };
+            // An agent may have taken its own rights away.
+            let wanted = if meta.is_dir() { 0o500 } else { 0o400 };
+            let mode = meta.permissions().mode();
+            if (meta.is_dir() || meta.is_file()) && mode & wanted != wanted {
+                files::set_mode(&full, mode & 0o7777 | wanted)?;
+                meta = files::symlink_metadata(&full)?;
+            }
             let bytes = path.as_os_str().as_bytes().to_vec();
             let inside = &self.submodules.tracked;
             let is_inside = self.submodules.around(&bytes).is_some();

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,7 +14,7 @@ use teams::git::rebase::{Rebased, rebase};
 use teams::git::sprint::uncommitted;
 use teams::git::{CheckedOut, GitError, MessageParts, Project};
 
-use crate::git_repo::{Repo, at, git_in, parts, put, request};
+use crate::git_repo::{Repo, at, git_in, parts, put, request, set_mode};
 
 const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
 
@@ -245,6 +246,23 @@ fn a_submodule_that_was_fetched_lies_in_every_tree_and_stays_as_it_is() {
     assert_eq!(next.tree_id().unwrap().to_string(), repo.git(&["rev-parse", "main^{tree}"]));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(repo.git(&["-C", "vendor/lib", "status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_an_agent_may_not_read_any_more_is_committed_all_the_same() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    let path = |name: &str| worktree.path().join(name);
+    put(&path("src/app.py"), "print(2)\n");
+    put(&path("locked/new.txt"), "new\n");
+    set_mode(&path("src/app.py"), 0o000);
+    set_mode(&path("locked/new.txt"), 0o000);
+    set_mode(&path("locked"), 0o000);
+    let candidate = repo.commit(&worktree);
+    let changed: Vec<_> = candidate.paths.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(changed, ["locked/new.txt", "src/app.py"]);
+    let mode = |name: &str| std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode("src/app.py"), mode("locked"), mode("locked/new.txt")], [0o400, 0o500, 0o400]);
 }
 
 #[test]
