@@ -123,6 +123,9 @@ pub struct SprintSlots {
     /// A slot that came in a running sprint and waits for its end.
     #[serde(with = "blank_is_none")]
     pub deferred_slot_at: Option<Timestamp>,
+    /// The settings that these instants follow from.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub settings: String,
     /// Why the last sprint began.
     #[serde(with = "blank_is_none")]
     pub last_trigger: Option<Trigger>,

@@ -34,6 +34,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         closeout::again(turn, &id);
     }
     sprint::withdraw_older(turn);
+    sprint::go_by_settings(turn);
     sprint::advance(turn);
     if announce {
         let open =

@@ -159,6 +159,8 @@ impl Work {
         is(item.planned_in_sprint_id.as_ref().map(crate::domain::ids::SprintId::as_str))
             || is(item.selected_in_sprint_id.as_ref().map(crate::domain::ids::SprintId::as_str))
             || is(item.origin.text("sprint_id"))
-            || (!sprint.milestone.trim().is_empty() && item.milestone_title == sprint.milestone)
+            || (!item.milestone_title.trim().is_empty()
+                && [&sprint.milestone, &sprint.requested_milestone]
+                    .contains(&&item.milestone_title))
     }
 }

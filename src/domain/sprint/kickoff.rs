@@ -94,6 +94,12 @@ impl SprintKickoff {
         !self.artifacts.is_empty() || !self.brief.trim().is_empty()
     }
 
+    /// What it is about, for people to read: blank where somebody said it to the team alone.
+    #[must_use]
+    pub fn public_brief(&self) -> &str {
+        if self.reply_route.is_dm { "" } else { &self.brief }
+    }
+
     /// Its files that lie with those of all messages, each with where it lies in the folder of its sprint.
     pub fn attachments(&self, sprint_folder: &str) -> Vec<(String, String)> {
         let mut all = Vec::new();

@@ -1,10 +1,12 @@
 //! Commands about sprints and the backlog: from a person, the operator, or a planner's agent.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{closeout, position, queue, say, sourcing, start};
 use crate::domain::actor::Actor;
-use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::request::{Request, RequestStatus};
@@ -164,7 +166,24 @@ pub(in crate::engine) fn restarted(
     }
     let now = turn.now;
     let cutoff = start::next_cutoff(turn);
+    // What was let go before anybody began is planned again, as todos of their own.
+    let items = turn.items();
+    let is_open = |id: &ItemId| items.contains_key(id);
+    let is_again = |todo: &Todo| {
+        todo.progress.status == TodoStatus::Cancelled
+            && todo.progress.request_id.is_none()
+            && todo.backlog_id.as_ref().is_some_and(is_open)
+    };
+    let again: BTreeSet<TodoId> = turn
+        .sprint(&id)
+        .filter(|_| terminal)
+        .into_iter()
+        .flat_map(|sprint| &sprint.work.todos)
+        .filter(|todo| is_again(todo))
+        .map(|todo| todo.progress.todo_id.clone())
+        .collect();
     if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.work.todos.retain(|todo| !again.contains(&todo.progress.todo_id));
         if sprint.cutoff_at.is_some_and(|at| at <= now) {
             // The day at whose end it was to stop is over.
             sprint.cutoff_at = cutoff;

@@ -7,7 +7,7 @@ use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
 use super::{backlog, closing, initial, plan_review, queue, running, say, sourcing};
 use crate::domain::ids::{ItemId, SprintId};
-use crate::domain::item::{Item, ItemStatus, ItemTodo};
+use crate::domain::item::{GAVE_UP, Item, ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoProgress, TodoStatus};
@@ -147,7 +147,8 @@ fn moved(
     let said = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
     let ended = how_it_ended(request);
-    let is_dropped = ended.is_some();
+    // What the sprint lets go of itself is released, and not looked at here.
+    let is_dropped = ended.is_some() || request.status == RequestStatus::Cancelled;
     let summary = match status {
         _ if ended.is_some() => ended.as_deref(),
         TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
@@ -228,6 +229,7 @@ fn refuse(item: &mut Item, request: &Request) {
     sourcing::take_words(item, request);
     item.status = ItemStatus::Blocked;
     item.dropped_reason.clear();
+    item.origin.set(GAVE_UP, "yes");
     item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
     Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
 }

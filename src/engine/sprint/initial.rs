@@ -219,12 +219,17 @@ pub(super) fn keep_items(
         Some(id),
     )
     .map_err(|error| format!("backlog_items: {error}"))?;
+    kept(turn, id, request, &merged);
+    Ok(merged)
+}
+
+/// Notes that items of a planner's result were merged.
+pub(super) fn kept(turn: &mut Turn<'_>, id: &SprintId, request: &Request, merged: &MergeResult) {
     let payload = json!({
         "added": merged.added, "updated": merged.updated,
         "request_id": request.request_id.as_str(),
     });
     turn.sprint_event(id, SprintEventKind::PlanningSync, "backlog", payload);
-    Ok(merged)
 }
 
 fn judge(

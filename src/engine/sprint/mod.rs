@@ -41,4 +41,5 @@ pub use invariant::consistent;
 pub(in crate::engine) use plan_items::{replace_with_items, start_with_items};
 pub use running::slots as slots_of;
 pub use schedule::due;
+pub(in crate::engine) use schedule::go_by_settings;
 pub(in crate::engine) use sourcing::{answered, bring_back, drop_item, put_aside_with};

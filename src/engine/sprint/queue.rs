@@ -10,6 +10,7 @@ use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus, ItemTodo};
 use crate::domain::request::RequestStatus;
+use crate::domain::result::ProposedItem;
 use crate::domain::sprint::{Phase, Sprint, SprintEventKind, Todo, TodoProgress, TodoStatus};
 use crate::engine::plan::graph;
 use crate::engine::turn::Turn;
@@ -22,24 +23,7 @@ pub(super) fn merge(
     request: Option<&RequestId>,
     sprint: Option<&SprintId>,
 ) -> Result<MergeResult, MergeError> {
-    let (known, settled) = (turn.items(), turn.settled_items());
-    let sprint = sprint.and_then(|id| turn.sprint(id));
-    let mut fixed = under_way(turn);
-    if source != ItemSource::User {
-        fixed.extend(approved(turn));
-    }
-    let context = MergeContext {
-        source,
-        request_id: request,
-        sprint,
-        now: turn.now,
-        zone: turn.zone(),
-        fixed: &fixed,
-    };
-    let mut ids = turn.ids.clone();
-    let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
-    turn.ids = ids;
-    let mut merged = merged?;
+    let mut merged = read(turn, payload, source, request, sprint)?;
     if source == ItemSource::User {
         let old = |item: &Item| turn.item(&item.backlog_id);
         let is_refused = |item: &&Item| {
@@ -67,6 +51,74 @@ pub(super) fn merge(
     Ok(merged)
 }
 
+/// What a payload would come to.
+fn read(
+    turn: &mut Turn<'_>,
+    payload: &Value,
+    source: ItemSource,
+    request: Option<&RequestId>,
+    sprint: Option<&SprintId>,
+) -> Result<MergeResult, MergeError> {
+    let (known, settled) = (turn.items(), turn.settled_items());
+    let sprint = sprint.and_then(|id| turn.sprint(id));
+    let mut fixed = under_way(turn);
+    if source != ItemSource::User {
+        fixed.extend(approved(turn));
+    }
+    let context = MergeContext {
+        source,
+        request_id: request,
+        sprint,
+        now: turn.now,
+        zone: turn.zone(),
+        fixed: &fixed,
+    };
+    let mut ids = turn.ids.clone();
+    let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
+    turn.ids = ids;
+    merged
+}
+
+/// The same for what a review proposes, whose role is not asked again: what is wrong with an entry is said, and the others
+/// are taken.
+pub(super) fn merge_what_fits(
+    turn: &mut Turn<'_>,
+    items: &[ProposedItem],
+    source: ItemSource,
+    request: Option<&RequestId>,
+    sprint: Option<&SprintId>,
+) -> (MergeResult, Vec<String>) {
+    let mut fitting: Vec<&ProposedItem> = Vec::new();
+    let mut left: Vec<&ProposedItem> = items.iter().collect();
+    loop {
+        let (before, mut wrong) = (fitting.len(), Vec::new());
+        // One may depend on another that comes later.
+        for item in std::mem::take(&mut left) {
+            let with_it = [&fitting[..], &[item]].concat();
+            let payload = json!({ "backlog_items": with_it });
+            match read(turn, &payload, source, request, sprint) {
+                Ok(_) => fitting.push(item),
+                Err(error) => {
+                    left.push(item);
+                    wrong.push(error.to_string());
+                }
+            }
+        }
+        if fitting.len() > before && !left.is_empty() {
+            continue;
+        }
+        let payload = json!({ "backlog_items": fitting });
+        let merged = match fitting.is_empty() {
+            true => Ok(MergeResult::default()),
+            false => merge(turn, &payload, source, request, sprint),
+        };
+        return merged.map_or_else(
+            |error| (MergeResult::default(), vec![error.to_string()]),
+            |merged| (merged, wrong),
+        );
+    }
+}
+
 /// Adds what a person found to the backlog, or finds it there.
 pub(in crate::engine) fn add_items(
     turn: &mut Turn<'_>,
@@ -83,7 +135,7 @@ fn kept(turn: &Turn<'_>, source: ItemSource, item: Item) -> Item {
     let item = of_people(known, source, item, &turn.policy.check_names);
     let Some(old) = known else { return item };
     let item = keep_held(turn, old, source, keep_planned(old, source, item));
-    let item = keep_given_up(old, source, item);
+    let item = keep_persons(old, source, keep_given_up(old, source, item));
     let item = keep_delivered(turn, old, source, item);
     let same = Item { updated_at: old.updated_at, ..item.clone() };
     if same == *old { same } else { item }
@@ -114,6 +166,15 @@ fn keep_given_up(old: &Item, source: ItemSource, mut item: Item) -> Item {
         recommended_next_step: old.recommended_next_step.clone(),
         ..item
     }
+}
+
+/// People drop what they have put there.
+fn keep_persons(old: &Item, source: ItemSource, item: Item) -> Item {
+    let is_theirs = old.source == ItemSource::User && source != ItemSource::User;
+    if !is_theirs || item.status != ItemStatus::Dropped {
+        return item;
+    }
+    Item { status: old.status, dropped_reason: old.dropped_reason.clone(), ..item }
 }
 
 /// What an item was built on stays known when that has been delivered, though no agent names it any more: it is handed over
@@ -380,6 +441,7 @@ pub(in crate::engine) fn release_todo(turn: &mut Turn<'_>, item: &ItemId, become
     turn.edit_todo(&id, at, |progress| {
         progress.status = if is_done { TodoStatus::Completed } else { TodoStatus::Cancelled };
         progress.ended_at = Some(now);
+        progress.is_dropped = becomes == ItemStatus::Dropped;
     });
     turn.leave_todo(&todo, |_| ());
     let payload = json!({ "todo_id": todo.progress.todo_id.as_str() });
@@ -442,7 +504,9 @@ fn select(turn: &mut Turn<'_>, id: &SprintId, planned: BTreeMap<ItemId, Item>) {
     for item in &mut by_rank {
         item.status = ItemStatus::Selected;
         item.selected_in_sprint_id = Some(id.clone());
-        item.milestone_title.clone_from(&milestone);
+        if item.milestone_title.trim().is_empty() {
+            item.milestone_title.clone_from(&milestone);
+        }
         let is_open =
             |todo: &ItemTodo| todo.sprint_id == *id && !todo.progress.status.is_terminal();
         let todo = item.todo.take().filter(is_open);

@@ -7,6 +7,7 @@ use super::duties::{self, DutyRequest};
 use super::todos::{self, TodoRecords, TodoWait};
 use super::{closing, initial, position, queue, say};
 use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::item::ItemSource;
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::policy::Policy;
 use crate::domain::request::{
@@ -130,12 +131,14 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
         queue::sync(turn, &id);
         return;
     };
-    let mut problems = Vec::new();
-    match initial::keep_items(turn, &id, request, &result) {
-        Ok(merged) if merged == MergeResult::default() => {}
-        Ok(merged) => say::review(turn, &id, &result.summary, &merged),
-        Err(problem) => problems.push(problem),
+    let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
+    let (planner, its) = (ItemSource::Planner, Some(&request.request_id));
+    let (merged, mut problems) = queue::merge_what_fits(turn, items, planner, its, Some(&id));
+    if merged != MergeResult::default() {
+        initial::kept(turn, &id, request, &merged);
+        say::review(turn, &id, &result.summary, &merged);
     }
+    say::not_taken(turn, Some(&id), &problems);
     problems.extend(queue::sync(turn, &id));
     initial::note(turn, &id, "", "ongoing_review", request, problems.is_empty());
     if !problems.is_empty() {

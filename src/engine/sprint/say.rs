@@ -7,6 +7,7 @@ use super::backlog::{self, MergeResult};
 use super::todos;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{SprintId, TodoId};
+use crate::domain::item::ItemStatus;
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
@@ -63,7 +64,7 @@ pub(super) fn started(turn: &mut Turn<'_>, id: &SprintId) {
         "sprint_id": id.as_str(),
         "milestone": sprint.milestone_title,
         "trigger": sprint.trigger,
-        "brief": say::cut(&sprint.kickoff.brief, 600),
+        "brief": say::cut(sprint.kickoff.public_brief(), 600),
         "requirements": sprint.kickoff.requirements,
         "project": turn.policy.project,
         "research": turn.policy.sprint.research,
@@ -107,6 +108,14 @@ pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, summary: &str, merged: 
         "left_out": merged.left_out,
     });
     report(turn, Some(id), "sprint.review", values, Vec::new());
+}
+
+/// Proposals of a review that are wrong, each with why.
+pub(super) fn not_taken(turn: &mut Turn<'_>, id: Option<&SprintId>, reasons: &[String]) {
+    if !reasons.is_empty() {
+        let reasons: Vec<String> = reasons.iter().map(|it| say::cut(it, 300)).collect();
+        report(turn, id, "sourcing.not_taken", json!({ "reasons": reasons }), Vec::new());
+    }
 }
 
 /// Todos that cannot begin because of others that were not delivered.
@@ -282,15 +291,24 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
             json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.progress.summary, 200) })
         })
     };
-    let blocked: Vec<Value> =
-        with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted)).collect();
-    let is_put_back = |todo: &&Todo| {
+    let is_left = |todo: &&Todo| {
         matches!(todo.progress.status, TodoStatus::Failed | TodoStatus::Cancelled)
             && !todo.progress.is_dropped
     };
-    let put_back = sprint.work.todos.iter().filter(is_put_back);
+    // What a person kept off the branch waits for people.
+    let waits = |todo: &&Todo| {
+        let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id));
+        item.is_some_and(|item| item.status == ItemStatus::Blocked)
+    };
+    let left = sprint.work.todos.iter().filter(is_left);
+    let (waiting, put_back): (Vec<&Todo>, Vec<&Todo>) = left.partition(waits);
+    let waiting = waiting.into_iter().map(|todo| {
+        json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.progress.summary, 200) })
+    });
+    let blocked = with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted));
+    let blocked: Vec<Value> = blocked.chain(waiting).collect();
     let put_back: Vec<Value> =
-        put_back.map(|todo| json!({ "title": say::cut(&todo.title, 120) })).collect();
+        put_back.into_iter().map(|todo| json!({ "title": say::cut(&todo.title, 120) })).collect();
     let headline = sprint.closing.report_draft.get("headline").and_then(Value::as_str);
     let seconds = match (sprint.started_at, sprint.ended_at) {
         (Some(start), Some(end)) => end.seconds_since(start),

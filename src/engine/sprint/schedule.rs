@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::{backlog, closeout, running, say, slots, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
@@ -69,13 +71,41 @@ pub(super) fn come(turn: &mut Turn<'_>) {
         // The slot waits for the end of the sprint (S19); of several, the first is enough.
         let slot = turn.scheduler().slots.next_slot_at;
         let next = next_slot(turn);
+        let rolls = turn.policy.sprint.mode == SprintMode::Rolling;
         let scheduler = turn.edit_scheduler();
-        if scheduler.slots.deferred_slot_at.is_none() {
+        // One that rolls waits for an interval after this sprint.
+        if scheduler.slots.deferred_slot_at.is_none() && !rolls {
             scheduler.slots.deferred_slot_at = slot;
         }
         scheduler.slots.next_slot_at = next;
     }
     sourcing::look(turn);
+}
+
+/// Forgets instants that other settings have named.
+pub(in crate::engine) fn go_by_settings(turn: &mut Turn<'_>) {
+    let settings = settings(turn);
+    let slots = &turn.scheduler().slots;
+    if slots.next_slot_at.is_none() && slots.deferred_slot_at.is_none()
+        || slots.settings == settings
+    {
+        return;
+    }
+    // An earlier build noted none.
+    let is_changed = !slots.settings.is_empty();
+    let slots = &mut turn.edit_scheduler().slots;
+    slots.settings = settings;
+    if is_changed {
+        (slots.next_slot_at, slots.deferred_slot_at) = (None, None);
+    }
+}
+
+/// What the instants of slots follow from.
+fn settings(turn: &Turn<'_>) -> String {
+    let policy = &turn.policy.sprint;
+    let zone = policy.zone.0.name();
+    json!([policy.start_mode, policy.mode, policy.interval_minutes, zone, policy.cutoff])
+        .to_string()
 }
 
 /// The next slot by mode.
@@ -127,8 +157,9 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
     }
     let now = turn.now;
     if turn.scheduler().slots.next_slot_at.is_none() {
-        let next = next_slot(turn);
-        turn.edit_scheduler().slots.next_slot_at = next;
+        let (next, settings) = (next_slot(turn), settings(turn));
+        let scheduler = turn.edit_scheduler();
+        (scheduler.slots.next_slot_at, scheduler.slots.settings) = (next, settings);
     }
     let passed = turn.scheduler().slots.next_slot_at.is_some_and(|at| at <= now);
     if turn.policy.sprint.start_mode == StartMode::ManualDaily {

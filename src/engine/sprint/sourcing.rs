@@ -83,7 +83,9 @@ pub(super) fn discovered(
         findings.into_iter().filter(|finding| !is_known(finding)).collect();
     fresh.sort_by(|a, b| (a.signal, &a.trace).cmp(&(b.signal, &b.trace)));
     fresh.dedup_by(|a, b| a.trace == b.trace);
-    fresh.truncate(FINDINGS);
+    // The next look hands these on.
+    let later = fresh.split_off(fresh.len().min(FINDINGS));
+    turn.edit_scheduler().sourcing.unjudged = later;
     if fresh.is_empty() {
         turn.edit_scheduler().sourcing.status = Some(SourcingStatus::NoChanges);
         return;
@@ -124,7 +126,7 @@ fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     Sha1::digest(text.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The sourcer has made candidates; where it could not, the findings themselves are (S32).
+/// The sourcer has made candidates, or found that there are none; where it could not, the findings themselves are (S32).
 pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     if turn.scheduler().sourcing.request_id.as_ref() != Some(&request.request_id)
         || turn.scheduler().sourcing.status != Some(SourcingStatus::Sourcing)
@@ -132,10 +134,8 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let findings = request.params.duty.as_ref().map(DutyDetails::findings).unwrap_or_default();
-    let made = duties::outcome(request)
-        .ok()
-        .and_then(|result| result.proposals.backlog_items.clone())
-        .filter(|items| !items.is_empty());
+    let made = duties::outcome(request).ok();
+    let made = made.and_then(|result| result.proposals.backlog_items.clone());
     let candidates = made.unwrap_or_else(|| plain(findings));
     let milestone = turn.active_sprint().map(|sprint| sprint.milestone_title.clone());
     let candidates: Vec<ProposedItem> = candidates
@@ -206,7 +206,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
             let again = std::mem::take(&mut scheduler.sourcing.again);
             let (left, unjudged): (Vec<Finding>, Vec<Finding>) =
                 findings.iter().cloned().partition(|it| again.contains(&it.trace));
-            scheduler.sourcing.unjudged = unjudged;
+            scheduler.sourcing.unjudged.extend(unjudged);
             if !left.is_empty() {
                 let titles: Vec<&str> = left.iter().map(|it| it.title.as_str()).collect();
                 let values = json!({ "titles": titles });
@@ -226,9 +226,12 @@ fn store(
     if items.is_empty() {
         return Ok((0, 0));
     }
-    let payload = json!({ "backlog_items": items });
-    let merged = queue::merge(turn, &payload, source, Some(&request.request_id), None)
-        .map_err(|error| error.to_string())?;
+    let (merged, wrong) =
+        queue::merge_what_fits(turn, items, source, Some(&request.request_id), None);
+    if merged.items.is_empty() && !wrong.is_empty() {
+        return Err(wrong.join("; "));
+    }
+    say::not_taken(turn, None, &wrong);
     Ok((merged.added, merged.updated))
 }
 

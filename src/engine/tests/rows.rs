@@ -16,7 +16,7 @@ use crate::domain::ids::{
     ChannelId, EnvelopeId, IdSupply, ItemId, MessageId, RequestId, RunId, UserId,
 };
 use crate::domain::incoming::Message;
-use crate::domain::item::{Item, ItemKind, ItemStatus};
+use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::origin::Origin;
 use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Holders, Policy, Right, SprintPolicy};
@@ -584,6 +584,72 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
     }
     assert_eq!(with_duty(&world, Duty::Sourcing), 1, "one model call for one finding");
     assert_eq!(with_duty(&world, Duty::SourcerReview), 1);
+}
+
+/// A look that finds something, up to the first step of the sourcer or the planner about it.
+fn found(world: &mut World) {
+    assert!(world.wait_until_due());
+    let finding = Finding {
+        signal: Signal::GitDirty,
+        trace: "git_dirty=a.py".to_owned(),
+        title: "a.py is not committed".to_owned(),
+        summary: "a.py".to_owned(),
+        origin: Origin::default(),
+    };
+    let look =
+        world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
+    let look = look.map(|it| it.effect_id.clone()).expect("a look");
+    let watermarks = std::collections::BTreeMap::new();
+    world.effect(&look, EffectOutcome::Discovered { findings: vec![finding], watermarks });
+}
+
+/// The role that has the next step answers this.
+fn answers(world: &mut World, role: Role, proposals: Value) {
+    let next = world.todo().into_iter().find_map(|next| match next {
+        Next::Run(id) if world.state.envelopes[&id].target_role == role => Some(id),
+        Next::Run(_) | Next::Report(_) | Next::Effect(_) => None,
+    });
+    world.run(&next.expect("it is asked"), RunOutcome::Result(Arc::new(result(role, proposals))));
+    while let Some(report) = world.todo().into_iter().find(|next| matches!(next, Next::Report(_))) {
+        world.do_well(&report);
+    }
+}
+
+fn looks() -> World {
+    let look =
+        SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
+    World::new(Policy { sprint: look, ..policy() })
+}
+
+#[test]
+fn a_sourcer_that_finds_nothing_worth_it_is_believed() {
+    let mut world = looks();
+    found(&mut world);
+    answers(&mut world, Role::Sourcer, json!({ "backlog_items": [] }));
+    assert_eq!(with_duty(&world, Duty::SourcerReview), 0);
+    assert_eq!(
+        world.state.scheduler.sourcing.status,
+        Some(crate::domain::schedule::SourcingStatus::NoChanges)
+    );
+}
+
+#[test]
+fn of_a_review_what_is_wrong_is_told_and_the_rest_is_taken() {
+    let mut world = looks();
+    found(&mut world);
+    answers(&mut world, Role::Sourcer, json!({}));
+    let items = json!([
+        { "title": "Greet", "scope": "greet", "depends_on": ["Commit a.py"] },
+        { "title": "Commit a.py", "scope": "commit it" },
+        { "title": "Tidy up", "scope": "tidy", "kind": "improvement" },
+        { "title": "Pass it off", "scope": "mine", "source": "user" },
+    ]);
+    answers(&mut world, Role::Planner, json!({ "backlog_items": items }));
+    let titles: Vec<_> =
+        world.state.backlog.values().map(|it| (it.title.as_str(), it.source)).collect();
+    let agents = titles.iter().all(|(_, source)| *source == ItemSource::Sourcer);
+    assert_eq!((titles.len(), agents), (3, true), "{titles:?}");
+    assert!(world.said.contains(&"sourcing.not_taken".to_owned()), "{:?}", world.said);
 }
 
 /// An item of an older workspace says what it was found by in the keys of its origin only.

@@ -221,7 +221,7 @@ fn a_sprint_whose_plan_waits_at_the_end_of_the_day_goes_on_when_it_is_restarted(
         world.command(start);
         world.finish_well();
         assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
-        let before = planned(&world);
+        let (before, all) = (planned(&world), sprint(&world).work.todos.len());
         world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis();
         world.submit(Event::Tick);
         world.finish_well();
@@ -232,6 +232,7 @@ fn a_sprint_whose_plan_waits_at_the_end_of_the_day_goes_on_when_it_is_restarted(
         world.finish_well();
         assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));
         assert_eq!((planned(&world), before > 0), (before, true), "what is asked about is there");
+        assert_eq!(sprint(&world).work.todos.len(), all, "and nothing is listed twice");
     }
 }
 

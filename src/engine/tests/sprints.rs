@@ -45,7 +45,7 @@ pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResul
             };
             result(Role::Planner, json!({ "backlog_items": candidates }))
         }
-        Duty::Sourcing => result(Role::Sourcer, json!({ "backlog_items": [] })),
+        Duty::Sourcing => result(Role::Sourcer, json!({})),
         Duty::PlanReview => result(Role::Architect, json!({ "plan_findings": [] })),
         Duty::OngoingReview | Duty::BlockedReview => result(Role::Planner, json!({})),
     }

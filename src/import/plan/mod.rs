@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
 use crate::domain::ids::{IdError, PlanId};
 use crate::domain::plan::{Plan, PlanPart};
 use crate::domain::word::words;
@@ -135,9 +137,10 @@ pub fn plan_id(file_name: &str) -> Result<PlanId, PlanReadError> {
     let mut name = name.join("-");
     name.truncate(80);
     if !stem.is_ascii() {
-        // Names in other letters would all be the same.
+        // Names in other letters would all be the same, and one computer composes them where another does not.
         use sha2::{Digest as _, Sha256};
-        let digest = Sha256::digest(stem.as_bytes());
+        let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&stem);
+        let digest = Sha256::digest(composed.as_bytes());
         let tail: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         name = if name.is_empty() { format!("plan-{tail}") } else { format!("{name}-{tail}") };
     }

@@ -122,5 +122,7 @@ fn plans_are_named_by_their_files() {
     assert_eq!(name("docs/My PRD (v2).md"), "my-prd-v2");
     assert_eq!(name("PLAN.md"), "plan");
     assert_ne!(name("계획.md"), name("기획.md"));
+    // As other computers write the same letters.
+    assert_eq!(name("\u{1100}\u{1161}.md"), name("가.md"));
     assert!(plan_id("...").is_err());
 }

@@ -125,7 +125,8 @@ fn requests(look: &DiscoveryInput, marks: &mut Watermarks) -> Result<Vec<Finding
     let overlap = look.now.millis() - OVERLAP;
     let failed = ended.iter().filter(|request| request.status == RequestStatus::Failed);
     for request in failed {
-        if is_a_sprints_or_planned(request) {
+        // What somebody said to the team alone stays there.
+        if is_a_sprints_or_planned(request) || request.conversation.reply_route.is_dm {
             continue;
         }
         let at = request.outcome.ended_at.unwrap_or(request.updated_at).millis();

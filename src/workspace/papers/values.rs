@@ -12,6 +12,12 @@ pub(super) fn record(sprint: &Sprint) -> Result<Value, AssetError> {
     let mut value = as_value(sprint)?;
     if let Some(fields) = value.as_object_mut() {
         fields.remove("todos");
+        if sprint.kickoff.reply_route.is_dm {
+            // What somebody said to the team alone stays there.
+            for words in ["kickoff_brief", "kickoff_request_text"] {
+                fields.insert(words.to_owned(), json!(""));
+            }
+        }
     }
     Ok(value)
 }

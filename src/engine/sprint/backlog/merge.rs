@@ -24,7 +24,7 @@ use crate::engine::plan::graph;
 /// What a payload is read in.
 #[derive(Debug, Clone, Copy)]
 pub struct MergeContext<'a> {
-    /// Who brings it. An entry may name another source; only a person's words are kept as they are.
+    /// Who brings it. An entry may name another source, but no agent a person; only a person's words are kept as they are.
     pub source: ItemSource,
     /// The request in which it came.
     pub request_id: Option<&'a RequestId>,
@@ -238,10 +238,11 @@ impl<'a> Work<'a> {
 
     /// What an entry says of an item beside what makes it another one.
     fn rest(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
-        set(
-            &mut item.source,
-            entry.word("source", "user, planner, sourcer, discovery or carry_over")?,
-        );
+        let source = entry.word("source", "user, planner, sourcer, discovery or carry_over")?;
+        // Whose words they are no agent says.
+        let may_say =
+            |it: &ItemSource| self.context.source == ItemSource::User || *it != ItemSource::User;
+        set(&mut item.source, source.filter(may_say));
         set(
             &mut item.milestone_title,
             entry.text("milestone_title", MAX_TITLE)?.map(|t| one_line(&t)),

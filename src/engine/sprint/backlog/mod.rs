@@ -62,14 +62,19 @@ pub fn priority_key(item: &Item) -> (u8, u32, bool, ItemKind, Timestamp) {
 /// selection, origin or milestone. What is asked of the sprint is made ready once.
 fn relevance(sprint: &Sprint) -> impl Fn(&Item) -> bool {
     let id = &sprint.sprint_id;
-    let milestone = flat(&sprint.milestone_title);
+    // The planner may have put it in other words since it was asked for.
+    let milestones = [&sprint.milestone_title, &sprint.kickoff.milestone].map(|it| flat(it));
     move |item| {
         item.status.is_active()
             && (item.planned_in_sprint_id.as_ref() == Some(id)
                 || item.selected_in_sprint_id.as_ref() == Some(id)
                 || item.origin.text("sprint_id") == Some(id.as_str())
-                || (!milestone.is_empty() && flat(&item.milestone_title) == milestone))
+                || is_one_of(&milestones, &flat(&item.milestone_title)))
     }
+}
+
+fn is_one_of(milestones: &[String; 2], title: &str) -> bool {
+    !title.is_empty() && milestones.iter().any(|milestone| milestone == title)
 }
 
 /// A text for comparing: lower case, white space collapsed.
