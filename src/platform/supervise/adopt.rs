@@ -70,7 +70,8 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// Kills what is left of a program whose supervisor was killed: nobody looks after it any more, and it would go on
 /// writing where the next one begins.
 fn end_orphan(run_dir: &Path) -> Result<()> {
-    let started: Option<StartRecord> = read_json(&run_dir.join(STARTED_FILE))?;
+    // What a power failure tore is of no process that lives.
+    let started = read_json(&run_dir.join(STARTED_FILE)).ok().flatten();
     let Some(StartRecord { child_pid, started: Some(began) }) = started else { return Ok(()) };
     if tree::started(child_pid) != Some(began) {
         return Ok(());
