@@ -156,6 +156,9 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
         && let Some(envelope) = turn.before().envelopes.get(&run.envelope_id)
     {
         let why = &envelope.envelope.body;
+        if let Some(request) = turn.edit(&run.request_id) {
+            request.work.active_run = None;
+        }
         gates::spending::ask(turn, &run.request_id, run.role, &account, why);
         refuse(turn, &run, envelope, "a budget is used up");
         return Answer::Accepted;

@@ -184,7 +184,7 @@ pub(super) fn look(
         };
         let before = read(tracked.get(submodules::LIST.as_bytes()));
         let lists = [&before[..], &read(list.as_ref())];
-        if let Some(path) = submodules::moved(&tracked, &changes, lists) {
+        if let Some(path) = submodules::listed_otherwise(&tracked, &changes, lists) {
             return Err(GitError::SubmoduleList { path });
         }
     }
@@ -394,6 +394,7 @@ impl Walk<'_> {
     /// [`GitError::NestedRepository`] for a repository in a folder that is not ignored,
     /// [`GitError::InsideSubmodule`] for files where the project has a submodule.
     fn folder(&mut self, folder: &Path, at: &Path) -> Result<()> {
+        make_readable(folder, &files::symlink_metadata(folder)?);
         for full in files::list(folder)? {
             let Some(name) = full.file_name() else { continue };
             let path = at.join(name);
@@ -403,18 +404,11 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            let mut meta = match files::symlink_metadata(&full) {
+            let meta = match files::symlink_metadata(&full) {
                 Ok(meta) => meta,
                 Err(error) if error.is_missing() => continue,
                 Err(error) => return Err(error.into()),
             };
-            // An agent may have taken its own rights away.
-            let wanted = if meta.is_dir() { 0o500 } else { 0o400 };
-            let mode = meta.permissions().mode();
-            if (meta.is_dir() || meta.is_file()) && mode & wanted != wanted {
-                files::set_mode(&full, mode & 0o7777 | wanted)?;
-                meta = files::symlink_metadata(&full)?;
-            }
             let bytes = path.as_os_str().as_bytes().to_vec();
             let inside = &self.submodules.tracked;
             let is_inside = self.submodules.around(&bytes).is_some();
@@ -448,12 +442,24 @@ impl Walk<'_> {
                     self.attributes.insert(bytes.clone(), id);
                 }
                 if tracked.is_some() || !self.view.is_path_ignored(&path)? {
-                    self.files.insert(bytes, meta);
+                    self.files.insert(bytes, make_readable(&full, &meta).unwrap_or(meta));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Gives a file or folder back what an agent took from itself: the right to read it. Where that fails, so does the
+/// reading. The new marks of it, where it has some.
+fn make_readable(full: &Path, meta: &Metadata) -> Option<Metadata> {
+    let wanted = if meta.is_dir() { 0o500 } else { 0o400 };
+    let mode = meta.permissions().mode();
+    if meta.is_symlink() || mode & wanted == wanted {
+        return None;
+    }
+    files::set_mode(full, mode & 0o7777 | wanted).ok()?;
+    files::symlink_metadata(full).ok()
 }
 
 /// Whether a file is larger than what is read into memory, and was not so before: a project may have such files itself.

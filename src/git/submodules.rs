@@ -170,7 +170,11 @@ pub(super) fn ids(
 }
 
 /// The first submodule that is on one list and not on the other, where its commit in the tree does not go along.
-pub(super) fn moved(tracked: &Tracked, changes: &Changes, lists: [&[u8]; 2]) -> Option<String> {
+pub(super) fn listed_otherwise(
+    tracked: &Tracked,
+    changes: &Changes,
+    lists: [&[u8]; 2],
+) -> Option<String> {
     let [before, now] = lists.map(listed);
     let is_link = |path: &str| {
         let is_tracked =

@@ -168,9 +168,7 @@ pub fn write_private_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()>
 
 /// Replaces a file so that a reader sees the old or the new text, never a part; no sync.
 pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    let (temp, mut file) = fresh_beside(path, 0o666)?;
-    at("write", &temp, file.write_all(bytes.as_ref()))?;
-    rename(&temp, path)
+    rename(&written_beside(path, bytes.as_ref())?, path)
 }
 
 /// The same, with the time at which the file is to have been modified.
@@ -179,11 +177,29 @@ pub fn write_atomic_dated(
     bytes: impl AsRef<[u8]>,
     when: std::time::SystemTime,
 ) -> Result<()> {
-    let (temp, mut file) = fresh_beside(path, 0o666)?;
-    at("write", &temp, file.write_all(bytes.as_ref()))?;
-    drop(file);
+    let temp = written_beside(path, bytes.as_ref())?;
     set_modified(&temp, when)?;
     rename(&temp, path)
+}
+
+fn written_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
+    let (temp, mut file) = fresh_beside(path, 0o666)?;
+    at("write", &temp, file.write_all(bytes))?;
+    Ok(temp)
+}
+
+/// Removes the oldest files of a folder, so that the one that was just written and the newest others stay; also where the
+/// clock was set back.
+pub fn keep_newest(folder: &Path, written: &Path, most: usize) -> Result<()> {
+    let mut others = Vec::new();
+    for path in list(folder)?.into_iter().filter(|path| path != written) {
+        others.push((metadata(&path).ok().and_then(|it| it.modified().ok()), path));
+    }
+    others.sort();
+    for (_, path) in others.iter().rev().skip(most.saturating_sub(1)) {
+        remove_any(path)?;
+    }
+    Ok(())
 }
 
 /// Replaces a file and makes both its bytes and its name durable: write aside, sync, rename, sync

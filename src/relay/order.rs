@@ -45,7 +45,7 @@ pub fn ready(
         })
         .filter(|envelope| is_ready(envelope, now))
         .filter(|envelope| !busy.contains(&(role, envelope.envelope.request_id.clone())))
-        .filter(|envelope| (may_begin || has_run(envelope)) && is_alone(envelope))
+        .filter(|envelope| has_run(envelope) || may_begin && is_alone(envelope))
         .min_by_key(|envelope| arrival(envelope))
         .map(|envelope| envelope.relay_id.clone())
 }

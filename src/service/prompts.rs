@@ -60,14 +60,7 @@ pub(super) fn keep(state: &Path, id: &RequestId) -> Result<(), PromptsError> {
     told.sort_by(|one, other| one.run.cmp(&other.run));
     files::create_dir_all(&all)?;
     files::write_private_durable(&file, packed(&told)?)?;
-    let mut requests = files::list(&all)?;
-    // The newest, also where the clock was set back.
-    requests.retain(|path| *path != file);
-    requests.sort_by_key(|path| files::metadata(path).map(|it| it.modified().ok()).ok());
-    for old in requests.iter().take((requests.len() + 1).saturating_sub(KEPT)) {
-        files::remove_any(old)?;
-    }
-    Ok(())
+    Ok(files::keep_newest(&all, &file, KEPT)?)
 }
 
 fn packed(told: &[RunPrompts]) -> Result<Vec<u8>, PromptsError> {

@@ -125,16 +125,7 @@ impl ProofRecords {
         files::create_dir_all(&self.trees())?;
         let own = self.file_of(key);
         write(&own, proof)?;
-        let mut all = Vec::new();
-        // The newest, also where the clock was set back.
-        for path in files::list(&self.trees())?.into_iter().filter(|path| *path != own) {
-            all.push((files::metadata(&path)?.modified().ok(), path));
-        }
-        all.sort();
-        for (_, path) in all.iter().rev().skip(TREES - 1) {
-            files::remove_any(path)?;
-        }
-        Ok(())
+        files::keep_newest(&self.trees(), &own, TREES)
     }
 
     /// Forgets what was said about trees: what they were prepared with is made anew.

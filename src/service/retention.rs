@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use super::team::{Team, now};
 use crate::domain::attachment::ATTACHMENTS;
+use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::platform::files::{self, FileError};
-use crate::platform::{supervise, tasks};
+use crate::platform::tasks;
 use crate::store::{self, PackReport, Retention, StoreError};
 
 /// A day, in seconds.
@@ -102,14 +103,25 @@ fn make_room(
     // What is packed has ended, and moves no ref.
     drop(one);
     let operations = team.workspace.state_dir().join("operations");
+    let open = team.hub.read(State::clone);
+    let is_told = |id: &str| {
+        let is_it = |kind: &EffectKind| matches!(kind, EffectKind::Action { operation_id, .. } if operation_id.as_str() == id);
+        !open.effects.values().any(|effect| is_it(&effect.kind))
+    };
     let is_left = |name: &str| {
-        let has_ended = || files::exists(&operations.join(name).join(supervise::EXIT_FILE));
-        CUT_OFF.iter().any(|it| name.starts_with(it)) || name.ends_with(ACTION) && has_ended()
+        CUT_OFF.iter().any(|it| name.starts_with(it))
+            || name.strip_suffix(ACTION).is_some_and(is_told)
     };
     remove_older(&operations, ago(1), is_left)?;
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
-    forget_attachments(team, ago(rules.packs_days.get()), &unmerged)?;
+    let attachments = team.root().join(ATTACHMENTS);
+    match named(team, &open, ago(rules.files_days.get()), &unmerged) {
+        Ok(named) => {
+            remove_older(&attachments, ago(rules.packs_days.get()), |it| !named.contains(it))?;
+        }
+        Err(error) => tracing::warn!(%error, "the files that people sent stay"),
+    }
     let rules = Retention {
         ended_before: ago(rules.files_days.get()),
         packs_before: ago(rules.packs_days.get()),
@@ -119,20 +131,21 @@ fn make_room(
     Ok((team.store.pack_history(now, &rules, goes_on)?, branches + forgotten))
 }
 
-/// Removes the old files of people that neither what is open names nor an ended request whose work has not landed.
-fn forget_attachments(
+/// All that names files of people which are still wanted: what is open, what ended after an instant, and whose work has not
+/// landed.
+fn named(
     team: &Team,
-    before: Timestamp,
+    open: &State,
+    since: Timestamp,
     unmerged: &BTreeSet<RequestId>,
-) -> Result<(), RetentionError> {
-    let open = team.hub.read(State::clone);
-    let mut open = serde_json::to_string(&open).map_err(StoreError::from)?;
+) -> Result<String, RetentionError> {
+    let mut ended = store::requests_ended_since(team.root(), since)?;
     for id in unmerged {
-        let request = store::read_request(team.root(), id)?;
-        open.extend(request.iter().flat_map(|request| &request.artifacts).map(String::as_str));
+        ended.extend(store::read_request(team.root(), id)?);
     }
-    let is_free = |name: &str| !open.contains(name);
-    Ok(remove_older(&team.root().join(ATTACHMENTS), before, is_free)?)
+    let mut named = serde_json::to_string(open).map_err(StoreError::from)?;
+    named.extend(ended.iter().flat_map(|request| &request.artifacts).map(String::as_str));
+    Ok(named)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::domain::evidence::Isolation;
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::time::Timestamp;
 use crate::git::trees::TreePool;
-use crate::git::{CommitId, GitError, Project, Result, Worktree, content, tree_diff};
+use crate::git::{CommitId, GitError, Project, Result, Worktree, content, submodules, tree_diff};
 use crate::platform::ask::ask;
 use crate::platform::confinement::Confinement;
 use crate::platform::supervise::EndedBy;
@@ -527,6 +527,9 @@ fn collect(
     let now = match content::write_tree(&view, place.project.filters(), &tree, &layout.seen) {
         Err(GitError::InsideSubmodule { file, .. }) => {
             return Err(CollectError::Tracked(vec![file.display().to_string()]));
+        }
+        Err(GitError::SubmoduleList { .. }) => {
+            return Err(CollectError::Tracked(vec![submodules::LIST.to_owned()]));
         }
         now => now?,
     };

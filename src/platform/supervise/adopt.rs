@@ -8,6 +8,7 @@ use rustix::fs::FlockOperation;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use super::tree::ProcessStart;
 use super::{
     Exit, LOCK_FILE, Result, STARTED_FILE, SuperviseError, lost, millis, read_exit, read_json, tree,
 };
@@ -15,12 +16,12 @@ use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
 
 /// The process that the supervisor looks after: the content of `started.json`.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct StartRecord {
     pub(super) child_pid: i32,
-    /// When it began, in ticks since the start of the machine.
+    /// When it began; none where an earlier build started it.
     #[serde(default)]
-    pub(super) started: Option<u64>,
+    pub(super) began: Option<ProcessStart>,
 }
 
 /// What stands in a run folder.
@@ -67,13 +68,18 @@ pub fn adopt(run_dir: &Path) -> Result<RunFolderState> {
 /// How long a killed program is waited for.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Kills what is left of a program whose supervisor was killed: nobody looks after it any more, and it would go on
-/// writing where the next one begins.
+/// Kills what is left of the process group of a program whose supervisor was killed: nobody looks after it any more, and
+/// it would go on writing where the next one begins.
+///
+/// # Errors
+/// [`SuperviseError::StillAlive`].
 fn end_orphan(run_dir: &Path) -> Result<()> {
     // What a power failure tore is of no process that lives.
     let started = read_json(&run_dir.join(STARTED_FILE)).ok().flatten();
-    let Some(StartRecord { child_pid, started: Some(began) }) = started else { return Ok(()) };
-    if tree::started(child_pid) != Some(began) {
+    let Some(StartRecord { child_pid, began: Some(began) }) = started else { return Ok(()) };
+    // No other process has the number of a group of which one lives.
+    let is_another = tree::began(child_pid).is_some_and(|it| it != began);
+    if is_another || !began.is_of_this_boot() {
         return Ok(());
     }
     let deadline = Instant::now() + KILL_LIMIT;
@@ -81,22 +87,22 @@ fn end_orphan(run_dir: &Path) -> Result<()> {
         // Gone meanwhile is what was wanted.
         let _ = kill_process_group(group, Signal::KILL);
         if Instant::now() > deadline {
-            return Err(lost(run_dir));
+            return Err(SuperviseError::StillAlive { path: run_dir.to_owned() });
         }
-        thread::sleep(millis(2));
+        thread::sleep(millis(10));
     }
     Ok(())
 }
 
 /// What came of a run whose supervisor is gone. Where that was killed, its program does not go on.
-pub(super) fn outcome(run_dir: &Path) -> Result<Exit> {
-    match read_exit(run_dir)? {
-        Some(exit) => Ok(exit),
-        None => {
-            end_orphan(run_dir)?;
-            Err(lost(run_dir))
-        }
+pub(super) async fn outcome(run_dir: &Path) -> Result<Exit> {
+    if let Some(exit) = read_exit(run_dir)? {
+        return Ok(exit);
     }
+    let folder = run_dir.to_owned();
+    let ended = tasks::blocking(move || end_orphan(&folder)).await;
+    ended.map_err(|error| SuperviseError::Follow(std::io::Error::other(error)))??;
+    Err(lost(run_dir))
 }
 
 impl Adoption {
@@ -108,7 +114,7 @@ impl Adoption {
             rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(std::io::Error::from)
         });
         match locked.await {
-            Ok(Ok(())) => outcome(&self.run_dir),
+            Ok(Ok(())) => outcome(&self.run_dir).await,
             Ok(Err(source)) => {
                 Err(SuperviseError::File(FileError { action: "lock", path, source }))
             }

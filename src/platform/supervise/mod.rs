@@ -206,6 +206,12 @@ pub enum SuperviseError {
     /// The control pipe or the wait failed.
     #[error("cannot follow the supervisor: {0}")]
     Follow(#[source] std::io::Error),
+    /// The supervisor was killed, and what is left of its program cannot be.
+    #[error("a process of {} cannot be killed", path.display())]
+    StillAlive {
+        /// The run folder.
+        path: PathBuf,
+    },
     /// The supervisor ended without saying how its program did.
     #[error("the supervisor of {} ended without an outcome: {log}", path.display())]
     Lost {

@@ -112,7 +112,7 @@ impl SupervisedProgram {
         // tokio's `wait` would close a stdin that it still owns; ours was taken at the start.
         self.child.wait().await.map_err(SuperviseError::Follow)?;
         self.supervisor_gone = true;
-        outcome(&self.run_dir)
+        outcome(&self.run_dir).await
     }
 
     /// The last bytes of stderr as text, at most `max` of them.

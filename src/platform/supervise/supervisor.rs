@@ -27,7 +27,6 @@ use crate::platform::{clock, files, folder_lock};
 const SWEEP_LIMIT: Duration = Duration::from_secs(20);
 /// How long the end of output is waited for once no process of ours can hold the pipe.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
-const HELD_OPEN: &str = "the output pipe is held open by a stranger";
 /// Milliseconds of an idle period for each processor tick (10 ms) that a waiting program may use, 2 %: timers of a
 /// hanging agent tick as well. Codex CLI, waiting for its model, uses two ticks every five seconds.
 const MS_PER_IDLE_TICK: u128 = 500;
@@ -128,7 +127,7 @@ fn watch(
     started_at: chrono::DateTime<chrono::Utc>,
 ) -> Result<Exit, String> {
     let child_pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
-    let started = StartRecord { child_pid, started: tree::started(child_pid) };
+    let started = StartRecord { child_pid, began: tree::began(child_pid) };
     let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
     files::write_atomic(&run_dir.join(STARTED_FILE), text).map_err(|error| error.to_string())?;
     Watch::new(spec, run_dir, child, started.child_pid)?.into_outcome(started_at)
@@ -231,12 +230,13 @@ impl<'a> Watch<'a> {
         let [out, err] = &self.spools;
         let unwritten = |error: io::Error| format!("cannot write the spool: {error}");
         let dropped = |spool: &Receiver<io::Result<Spooled>>| -> Result<u64, String> {
-            let mut next = spool.recv_timeout(DRAIN_LIMIT).map_err(|_| HELD_OPEN.to_owned())?;
+            let held_open = |_| "the output pipe is held open by a stranger".to_owned();
+            let mut next = spool.recv_timeout(DRAIN_LIMIT).map_err(held_open)?;
             loop {
                 match next.map_err(unwritten)? {
                     Spooled::Dropped(bytes) => return Ok(bytes),
                     // A busy disk may take its time.
-                    Spooled::All => next = spool.recv().map_err(|_| HELD_OPEN.to_owned())?,
+                    Spooled::All => next = spool.recv().map_err(|error| error.to_string())?,
                 }
             }
         };

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
 
 use crate::platform::files;
 use crate::platform::spawn::{INSIDE, SUPERVISE};
@@ -18,7 +19,7 @@ struct Process {
     /// Whether it has the processor, or waits for its turn.
     running: bool,
     ticks: u64,
-    started: u64,
+    began: u64,
 }
 
 /// Reads `/proc/<pid>/stat`; `None` for a process that is gone meanwhile.
@@ -41,13 +42,33 @@ fn process(pid: i32) -> Option<Process> {
         running: fields.first() == Some(&"R"),
         // With those of children that have ended and were waited for.
         ticks: (11..15).map(number).sum::<Option<u64>>()?,
-        started: number(19)?,
+        began: number(19)?,
     })
 }
 
-/// When a living process began, in ticks since the start of the machine: with its number it is no other.
-pub(super) fn started(pid: i32) -> Option<u64> {
-    process(pid).filter(|process| !process.dead).map(|process| process.started)
+/// When a process began: with its number it is no other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ProcessStart {
+    /// Which start of the machine.
+    boot: String,
+    /// Ticks since then.
+    ticks: u64,
+}
+
+impl ProcessStart {
+    pub(super) fn is_of_this_boot(&self) -> bool {
+        self.boot == boot()
+    }
+}
+
+fn boot() -> String {
+    files::read_text(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default()
+}
+
+/// When a living process began.
+pub(super) fn began(pid: i32) -> Option<ProcessStart> {
+    let process = process(pid).filter(|process| !process.dead)?;
+    Some(ProcessStart { boot: boot(), ticks: process.began })
 }
 
 /// Whether a process of a group lives.
