@@ -249,9 +249,26 @@ fn approved(
 
 /// Nobody agrees. Where somebody has something to say that no role has read, the request goes on with that instead.
 fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
-    let goes_on = kind != GateKind::Budget && progress::goes_back_for_words(turn, id);
-    if !goes_on {
-        declined(turn, id, kind, why);
+    let is_duty = turn.request(id).is_some_and(|it| it.duty().is_some());
+    match kind {
+        GateKind::Budget => declined(turn, id, kind, why),
+        // Whoever reads them plans anew: nothing is built by a plan that was turned down.
+        GateKind::Plan => {
+            declined(turn, id, kind, why);
+            if !is_duty {
+                progress::goes_back_for_words(turn, id);
+            }
+        }
+        GateKind::UnprovenCommit
+        | GateKind::GuardedCommit
+        | GateKind::RedBase
+        | GateKind::Prepare
+        | GateKind::Commit
+        | GateKind::Action => {
+            if !progress::goes_back_for_words(turn, id) {
+                declined(turn, id, kind, why);
+            }
+        }
     }
 }
 

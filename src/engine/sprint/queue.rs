@@ -88,6 +88,12 @@ pub(super) fn merge_what_fits(
     request: Option<&RequestId>,
     sprint: Option<&SprintId>,
 ) -> (MergeResult, Vec<String>) {
+    if items.is_empty() {
+        return (MergeResult::default(), Vec::new());
+    }
+    if let Ok(all) = merge(turn, &json!({ "backlog_items": items }), source, request, sprint) {
+        return (all, Vec::new());
+    }
     let mut fitting: Vec<&ProposedItem> = Vec::new();
     let mut left: Vec<&ProposedItem> = items.iter().collect();
     loop {

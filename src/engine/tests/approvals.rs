@@ -435,6 +435,18 @@ fn a_plan_that_is_turned_down_is_not_built_by_trying_again() {
 }
 
 #[test]
+fn words_to_a_plan_that_is_turned_down_make_another_plan() {
+    let (mut world, id, gate) = waiting(planned(PlanStances::All(Stance::Ask)));
+    world.command(Command::Steer { request_id: id.clone(), text: "use X instead".to_owned() });
+    world.command(press(&gate, ButtonAct::Reject));
+    let request = world.request(&id);
+    assert_eq!((request.status, request.blocked), (RequestStatus::Delegated, None));
+    world.finish_well();
+    assert_eq!(the_gate(&world).kind, GateKind::Plan, "planned anew, and asked again");
+    assert!(!builds(&world));
+}
+
+#[test]
 fn plans_are_asked_about_by_the_intent_of_their_request() {
     let by = |intent: Intent, stance| PlanStances::ByIntent([(intent, stance)].into());
     assert_eq!(by(Intent::Feature, Stance::Ask).of(Some(Intent::Hotfix)), Stance::Allow);
