@@ -177,6 +177,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         at: now,
         heard_by: Vec::new(),
         at_gate: false,
+        guides: false,
     });
     tell_of_missing_files(turn, message, id);
     reaches_somebody(turn, id, message.message_id);

@@ -441,6 +441,20 @@ pub(super) fn goes_back_for_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     words > 0
 }
 
+/// The same where nothing is to be built by the plan that there is.
+pub(super) fn plans_anew_for_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let Some(request) = turn.edit(id).filter(|request| request.params.has_unread()) else {
+        return false;
+    };
+    // An edit of the message counts as one.
+    let words = request.params.unread_words.len().max(1);
+    request.params.all_read();
+    let values = json!({ "count": words });
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.goes_back_for_words", values);
+    resume(turn, id, SelectionSource::GateQuestion);
+    true
+}
+
 /// Where no role has read the message as it is now, the request goes back to those who plan instead of on; whether it
 /// did.
 pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {

@@ -230,6 +230,9 @@ pub struct Followup {
     /// A question that somebody had before deciding: it takes no place of those that people may write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_gate: bool,
+    /// And says what a plan should be like, instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guides: bool,
 }
 
 /// Words by which somebody says that a message is not for the run under way.
@@ -333,6 +336,7 @@ impl Followup {
             heard_by: Vec::new(),
             is_others: false,
             at_gate: false,
+            guides: false,
         }
     }
 

@@ -195,7 +195,7 @@ fn settle(
     match verdict {
         Verdict::Yes { .. } => approved(turn, &id, gate, sees_room, (&name, &reason)),
         Verdict::No => end_without(turn, &id, kind, "rejected"),
-        Verdict::Ask(question) => asked(turn, granted, &id, question),
+        Verdict::Ask(question) => asked(turn, granted, &id, question, kind == GateKind::Plan),
         Verdict::UseChecks => {
             let shown = gate.shown_checks.clone().unwrap_or_default();
             turn.plan(EffectKind::UseChecks { request_id: id, shown });
@@ -254,9 +254,8 @@ fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
         GateKind::Budget => declined(turn, id, kind, why),
         // Whoever reads them plans anew: nothing is built by a plan that was turned down.
         GateKind::Plan => {
-            declined(turn, id, kind, why);
-            if !is_duty {
-                progress::goes_back_for_words(turn, id);
+            if is_duty || !progress::plans_anew_for_words(turn, id) {
+                declined(turn, id, kind, why);
             }
         }
         GateKind::UnprovenCommit
@@ -292,12 +291,19 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
 }
 
 /// Whoever decides wants to know something first: the team answers, and asks again for what it then has.
-fn asked(turn: &mut Turn<'_>, granted: &Granted<act::Decide>, id: &RequestId, question: String) {
+fn asked(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::Decide>,
+    id: &RequestId,
+    question: String,
+    guides: bool,
+) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
     let is_others = request.conversation.reply_route.is_other(granted.actor());
     let by = granted.name();
-    let question = Followup { at_gate: true, is_others, ..Followup::command(&by, question, now) };
+    let words = Followup::command(&by, question, now);
+    let question = Followup { at_gate: true, guides, is_others, ..words };
     request.params.others_wrote |= is_others;
     request.params.followups.push(question);
     if request.duty().is_some() {

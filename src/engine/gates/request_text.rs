@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::domain::item::Item;
-use crate::domain::request::Request;
+use crate::domain::request::{Followup, Request};
 
 /// The words of a request and its item.
 pub(super) struct RequestText {
@@ -23,8 +23,10 @@ const NOT: &str = r"(?:\bnot|n't|\bdont|\bnever|\bwithout|\bavoid|\bcannot|\bno 
 const CONDITION: &str = r"\b(?:if|when|whenever|unless|while|after|before|why|who|which|prevent\w*|stop\w*|refus\w*|revert\w*)\b";
 /// What is done to a file that nobody wants done.
 const DEED: &str = r"(?:touch|chang|modif|edit|alter|mov|delet|remov|renam|rewrit|rewrot|refactor|break|bring|add|restor)\w*";
-/// A sentence that wants to know something; a wish that is put as a question begins otherwise.
-const ASKS: &str = r"^(?:(?:and|but|so|hm+|ok(?:ay)?|sorry|wait)\b[\s,]*)*(?:why|who|what|which|when|where|how come|is|are|was|were|does|did|has|have|should|must)\b.*\?|^(?:.*\s)?(?:왜|어째서)\s|(?:인가요|한가요|건가요|했나요|됐나요|되었나요|까요|니까)\?";
+/// A sentence that wants to know something.
+const ASKS: &str = r"^(?:(?:and|but|so|hm+|ok(?:ay)?|sorry|wait)\b[\s,]*)*(?:(?:why|how come)\b|(?:who|what|which|when|where|is|are|was|were|does|did|has|have|should|must)\b.*\?)|^(?:.*\s)?(?:왜|어째서)\s.*(?:\?|요|죠|지|나|니|냐)[.?!]*$|(?:인가요|한가요|건가요|했나요|됐나요|되었나요|까요|니까)\?";
+/// A wish that is put as a question.
+const POLITE: &str = r"\b(?:could|can|would|will) (?:you|we)\b|\bis it possible\b|\b(?:what|how) about\b|주시|주실|줄 수|줄래|주겠";
 /// A file in a list.
 const PATH: &str = r"[`'\x22]?[\w@-]*[./][\w./@-]*[`'\x22]?";
 /// Words after which a file is named to be left alone.
@@ -47,6 +49,7 @@ struct Patterns {
     korean_spared: Regex,
     condition: Regex,
     asks: Regex,
+    polite: Regex,
     ends: Regex,
     kind_before: Regex,
     kind_after: Regex,
@@ -103,6 +106,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
         )?,
         condition: new(CONDITION)?,
         asks: new(ASKS)?,
+        polite: new(POLITE)?,
         ends: new(AFTER)?,
         kind_before: new(r"\b(?:crate|package|library|gem|dependency|sdk)\s+[`'\x22]?$")?,
         kind_after: new(
@@ -135,7 +139,8 @@ impl RequestText {
         let paths = by_a_person.map(|item| item.allowed_paths.clone()).unwrap_or_default();
         let mut sentences: Vec<String> = texts.into_iter().flat_map(sentences).collect();
         // Whoever asks about what was done, at a card or in the room, has not asked for it.
-        let said = request.params.followups.iter().filter(|followup| !followup.at_gate);
+        let counts = |it: &&Followup| !it.at_gate || it.guides;
+        let said = request.params.followups.iter().filter(counts);
         let said = said.flat_map(|followup| self::sentences(&followup.body));
         sentences.extend(said.filter(|sentence| !asks(sentence)));
         RequestText { sentences, paths }
@@ -217,7 +222,8 @@ fn sentences(text: &str) -> Vec<String> {
 }
 
 fn asks(sentence: &str) -> bool {
-    PATTERNS.as_ref().is_some_and(|patterns| patterns.asks.is_match(sentence))
+    let is_asked = |it: &Patterns| it.asks.is_match(sentence) && !it.polite.is_match(sentence);
+    PATTERNS.as_ref().is_some_and(is_asked)
 }
 
 fn is_spared(before: &str, after: &str) -> bool {
@@ -325,6 +331,31 @@ mod tests {
             "README.md needs to go into more detail",
         ] {
             assert!(!said(words).deletes("README.md", true), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_question_is_told_from_a_wish() {
+        for question in [
+            "why does src/old.rs go?",
+            "why does src/old.rs go",
+            "ok, but should src/old.rs be removed?",
+            "is it safe to remove src/old.rs now?",
+            "src/old.rs는 왜 지워요?",
+            "src/old.rs를 지워도 될까요?",
+        ] {
+            assert!(asks(question), "{question}");
+        }
+        for wish in [
+            "remove src/old.rs",
+            "could you remove src/old.rs?",
+            "what about deleting src/old.rs?",
+            "src/old.rs 삭제해 줘",
+            "src/old.rs 삭제해 주시겠습니까?",
+            "src/old.rs를 지워 주실 수 있을까요?",
+            "왜 남아 있는지 모르겠으니 src/old.rs 삭제해 줘",
+        ] {
+            assert!(!asks(wish), "{wish}");
         }
     }
 

@@ -79,7 +79,7 @@ fn read(
     merged
 }
 
-/// The same for what a review proposes, whose role is not asked again: what is wrong with an entry is said, and the others
+/// Merges what a review proposes, whose role is not asked again: what is wrong with an entry is said, and the others
 /// are taken.
 pub(super) fn merge_what_fits(
     turn: &mut Turn<'_>,
@@ -147,7 +147,7 @@ fn kept(turn: &Turn<'_>, source: ItemSource, item: Item) -> Item {
     if same == *old { same } else { item }
 }
 
-/// What the team could not do people alone make possible again.
+/// What the team could not do, or a person refused, people alone make possible again.
 fn keep_given_up(old: &Item, source: ItemSource, mut item: Item) -> Item {
     if !old.origin.has(GAVE_UP) || old.status != ItemStatus::Blocked {
         return item;
@@ -163,6 +163,11 @@ fn keep_given_up(old: &Item, source: ItemSource, mut item: Item) -> Item {
             item.origin.set(key, value);
         }
     }
+    as_it_stood(old, item)
+}
+
+/// An item that stands where it stood, for the same reasons.
+fn as_it_stood(old: &Item, item: Item) -> Item {
     Item {
         status: old.status,
         dropped_reason: old.dropped_reason.clone(),
@@ -180,7 +185,7 @@ fn keep_persons(old: &Item, source: ItemSource, item: Item) -> Item {
     if !is_theirs || item.status != ItemStatus::Dropped {
         return item;
     }
-    Item { status: old.status, dropped_reason: old.dropped_reason.clone(), ..item }
+    as_it_stood(old, item)
 }
 
 /// What an item was built on stays known when that has been delivered, though no agent names it any more: it is handed over

@@ -93,10 +93,11 @@ pub(in crate::engine) fn go_by_settings(turn: &mut Turn<'_>) {
     }
     // An earlier build noted none.
     let is_changed = !slots.settings.is_empty();
+    let next = next_slot(turn);
     let slots = &mut turn.edit_scheduler().slots;
     slots.settings = settings;
     if is_changed {
-        (slots.next_slot_at, slots.deferred_slot_at) = (None, None);
+        (slots.next_slot_at, slots.deferred_slot_at) = (next, None);
     }
 }
 

@@ -72,7 +72,6 @@ pub(super) fn discovered(
     sourcing.watermarks = watermarks;
     // What was read already is not found again.
     let unjudged = std::mem::take(&mut sourcing.unjudged);
-    sourcing.again = unjudged.iter().map(|finding| finding.trace.clone()).collect();
     let findings = [unjudged, findings].concat();
     let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
     let is_known = |finding: &Finding| {
@@ -206,6 +205,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
             let again = std::mem::take(&mut scheduler.sourcing.again);
             let (left, unjudged): (Vec<Finding>, Vec<Finding>) =
                 findings.iter().cloned().partition(|it| again.contains(&it.trace));
+            scheduler.sourcing.again = unjudged.iter().map(|it| it.trace.clone()).collect();
             scheduler.sourcing.unjudged.extend(unjudged);
             if !left.is_empty() {
                 let titles: Vec<&str> = left.iter().map(|it| it.title.as_str()).collect();

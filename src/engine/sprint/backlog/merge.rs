@@ -239,9 +239,12 @@ impl<'a> Work<'a> {
     /// What an entry says of an item beside what makes it another one.
     fn rest(&self, entry: &Entry, item: &mut Item) -> Result<(), MergeError> {
         let source = entry.word("source", "user, planner, sourcer, discovery or carry_over")?;
-        // Whose words they are no agent says.
-        let may_say =
-            |it: &ItemSource| self.context.source == ItemSource::User || *it != ItemSource::User;
+        // Whether they are a person's words no agent says.
+        let is_persons = |it: ItemSource| it == ItemSource::User;
+        let old = item.source;
+        let may_say = |new: &ItemSource| {
+            is_persons(self.context.source) || !is_persons(*new) && !is_persons(old)
+        };
         set(&mut item.source, source.filter(may_say));
         set(
             &mut item.milestone_title,
