@@ -478,6 +478,10 @@ fn snapshot(team: &Team, request: &Request, role: Role) -> Result<(), TaskError>
     if let Some(folder) = path.parent() {
         files::create_dir_all(folder)?;
     }
-    files::write_atomic(&path, documents::request_snapshot(request)?)?;
+    let text = documents::request_snapshot(request)?;
+    // The sandbox of an earlier start may just be opening it.
+    if files::read_text_if_present(&path)?.as_deref() != Some(text.as_str()) {
+        files::write_atomic(&path, text)?;
+    }
     Ok(())
 }
