@@ -103,10 +103,10 @@ fn make_room(
     // What is packed has ended, and moves no ref.
     drop(one);
     let operations = team.workspace.state_dir().join("operations");
-    let open = team.hub.read(State::clone);
+    let state = team.hub.read(State::clone);
     let is_told = |id: &str| {
         let is_it = |kind: &EffectKind| matches!(kind, EffectKind::Action { operation_id, .. } if operation_id.as_str() == id);
-        !open.effects.values().any(|effect| is_it(&effect.kind))
+        !state.effects.values().any(|effect| is_it(&effect.kind))
     };
     let is_left = |name: &str| {
         CUT_OFF.iter().any(|it| name.starts_with(it))
@@ -116,7 +116,7 @@ fn make_room(
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
     let attachments = team.root().join(ATTACHMENTS);
-    match named(team, &open, ago(rules.files_days.get()), &unmerged) {
+    match named(team, &state, ago(rules.files_days.get()), &unmerged) {
         Ok(named) => {
             remove_older(&attachments, ago(rules.packs_days.get()), |it| !named.contains(it))?;
         }

@@ -230,7 +230,7 @@ pub struct Followup {
     /// A question that somebody had before deciding: it takes no place of those that people may write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_gate: bool,
-    /// And says what a plan should be like, instead.
+    /// Whether that is no question, but says what a plan should be like.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guides: bool,
 }

@@ -96,9 +96,9 @@ pub(super) fn merge_what_fits(
     }
     let mut fitting: Vec<&ProposedItem> = Vec::new();
     let mut left: Vec<&ProposedItem> = items.iter().collect();
-    loop {
+    // One may depend on another that comes later.
+    let wrong = loop {
         let (before, mut wrong) = (fitting.len(), Vec::new());
-        // One may depend on another that comes later.
         for item in std::mem::take(&mut left) {
             let with_it = [&fitting[..], &[item]].concat();
             let payload = json!({ "backlog_items": with_it });
@@ -110,18 +110,16 @@ pub(super) fn merge_what_fits(
                 }
             }
         }
-        if fitting.len() > before && !left.is_empty() {
-            continue;
+        if fitting.len() == before || left.is_empty() {
+            break wrong;
         }
-        let payload = json!({ "backlog_items": fitting });
-        let merged = match fitting.is_empty() {
-            true => Ok(MergeResult::default()),
-            false => merge(turn, &payload, source, request, sprint),
-        };
-        return merged.map_or_else(
-            |error| (MergeResult::default(), vec![error.to_string()]),
-            |merged| (merged, wrong),
-        );
+    };
+    if fitting.is_empty() {
+        return (MergeResult::default(), wrong);
+    }
+    match merge(turn, &json!({ "backlog_items": fitting }), source, request, sprint) {
+        Ok(merged) => (merged, wrong),
+        Err(error) => (MergeResult::default(), vec![error.to_string()]),
     }
 }
 

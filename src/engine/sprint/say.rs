@@ -114,7 +114,7 @@ pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, summary: &str, merged: 
 pub(super) fn not_taken(turn: &mut Turn<'_>, id: Option<&SprintId>, reasons: &[String]) {
     if !reasons.is_empty() {
         let reasons: Vec<String> = reasons.iter().map(|it| say::cut(it, 300)).collect();
-        report(turn, id, "sourcing.not_taken", json!({ "reasons": reasons }), Vec::new());
+        report(turn, id, "backlog.not_taken", json!({ "reasons": reasons }), Vec::new());
     }
 }
 
@@ -287,9 +287,7 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
     let counts = sprint.todo_counts();
     let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
     let with = |status: TodoStatus| {
-        sprint.work.todos.iter().filter(move |todo| todo.progress.status == status).map(|todo| {
-            json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.progress.summary, 200) })
-        })
+        sprint.work.todos.iter().filter(move |todo| todo.progress.status == status)
     };
     let is_left = |todo: &&Todo| {
         matches!(todo.progress.status, TodoStatus::Failed | TodoStatus::Cancelled)
@@ -302,11 +300,9 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
     };
     let left = sprint.work.todos.iter().filter(is_left);
     let (waiting, put_back): (Vec<&Todo>, Vec<&Todo>) = left.partition(waits);
-    let waiting = waiting.into_iter().map(|todo| {
-        json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.progress.summary, 200) })
-    });
-    let blocked = with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted));
-    let blocked: Vec<Value> = blocked.chain(waiting).collect();
+    let blocked = with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted)).chain(waiting);
+    let with_reason = |todo: &Todo| json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.progress.summary, 200) });
+    let blocked: Vec<Value> = blocked.map(with_reason).collect();
     let put_back: Vec<Value> =
         put_back.into_iter().map(|todo| json!({ "title": say::cut(&todo.title, 120) })).collect();
     let headline = sprint.closing.report_draft.get("headline").and_then(Value::as_str);

@@ -191,6 +191,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     match stored {
         Ok((added, updated)) => {
             scheduler.sourcing.review_status = ReviewEnd::Completed;
+            scheduler.sourcing.again.clear();
             scheduler.sourcing.status = Some(SourcingStatus::Updated);
             let values = json!({ "added": added, "updated": updated });
             say::report(turn, None, "sourcing.stored", values, Vec::new());

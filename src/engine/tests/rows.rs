@@ -563,17 +563,10 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
     let look =
         SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
     let mut world = World::new(Policy { sprint: look, ..policy() });
-    let finding = Finding {
-        signal: Signal::GitDirty,
-        trace: "git_dirty=a.py".to_owned(),
-        title: "a.py is not committed".to_owned(),
-        summary: "a.py".to_owned(),
-        origin: Origin::default(),
-    };
     for round in 0..3 {
         assert!(world.wait_until_due(), "round {round}");
         let found = EffectOutcome::Discovered {
-            findings: vec![finding.clone()],
+            findings: vec![uncommitted()],
             watermarks: std::collections::BTreeMap::new(),
         };
         let look =
@@ -586,21 +579,24 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
     assert_eq!(with_duty(&world, Duty::SourcerReview), 1);
 }
 
-/// A look that finds something, up to the first step of the sourcer or the planner about it.
-fn found(world: &mut World) {
-    assert!(world.wait_until_due());
-    let finding = Finding {
+fn uncommitted() -> Finding {
+    Finding {
         signal: Signal::GitDirty,
         trace: "git_dirty=a.py".to_owned(),
         title: "a.py is not committed".to_owned(),
         summary: "a.py".to_owned(),
         origin: Origin::default(),
-    };
+    }
+}
+
+/// A look that finds something.
+fn found(world: &mut World) {
+    assert!(world.wait_until_due());
     let look =
         world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
     let look = look.map(|it| it.effect_id.clone()).expect("a look");
     let watermarks = std::collections::BTreeMap::new();
-    world.effect(&look, EffectOutcome::Discovered { findings: vec![finding], watermarks });
+    world.effect(&look, EffectOutcome::Discovered { findings: vec![uncommitted()], watermarks });
 }
 
 /// The role that has the next step answers this.
@@ -649,7 +645,7 @@ fn of_a_review_what_is_wrong_is_told_and_the_rest_is_taken() {
         world.state.backlog.values().map(|it| (it.title.as_str(), it.source)).collect();
     let agents = titles.iter().all(|(_, source)| *source == ItemSource::Sourcer);
     assert_eq!((titles.len(), agents), (3, true), "{titles:?}");
-    assert!(world.said.contains(&"sourcing.not_taken".to_owned()), "{:?}", world.said);
+    assert!(world.said.contains(&"backlog.not_taken".to_owned()), "{:?}", world.said);
 }
 
 /// An item of an older workspace says what it was found by in the keys of its origin only.

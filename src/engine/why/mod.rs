@@ -3,10 +3,9 @@
 mod request;
 mod todo;
 
-pub use request::why;
-
 use std::sync::Arc;
 
+pub use request::why;
 pub(in crate::engine) use todo::{TodoWaits, of_todo as todo_reason};
 
 use crate::domain::ids::SubjectId;
