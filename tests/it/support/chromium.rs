@@ -1,8 +1,10 @@
 //! Headless Chromium, driven over WebDriver.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -34,20 +36,21 @@ impl Browser {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
+        let port = free_port();
         let mut driver = Command::new(driver)
-            .arg("--port=0")
+            .arg(format!("--port={port}"))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, rest) = line.split_once("started successfully on port ")?;
-                rest.trim_end_matches('.').parse::<u16>().ok()
-            })
-            .expect("chromedriver names its port");
+        let mut said = Vec::new();
+        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let listens = lines.any(|line| {
+            let listens = line.contains("started successfully on port ");
+            said.push(line);
+            listens
+        });
+        assert!(listens, "chromedriver does not listen: {said:?}");
         let options = json!({
             "binary": chromium,
             "args": [
@@ -132,5 +135,22 @@ impl Drop for Browser {
         // The driver ends its browser when it is ended itself.
         let _ = self.driver.kill();
         let _ = self.driver.wait();
+    }
+}
+
+/// A port that nobody has and nobody is given. chromedriver listens with one number on both loopback
+/// addresses: where it chooses the number itself it looks at one of them alone, and ends where somebody
+/// listens on the other. The numbers here are below those which the system gives to whoever asks for any.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let port = 20_000 + NEXT.fetch_add(1, Ordering::Relaxed) % 10_000;
+        let free = |host: &str| match TcpListener::bind((host, port)) {
+            Ok(_) => true,
+            Err(error) => error.kind() != std::io::ErrorKind::AddrInUse,
+        };
+        if free("127.0.0.1") && free("::1") {
+            return port;
+        }
     }
 }
