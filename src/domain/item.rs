@@ -9,6 +9,7 @@ use crate::domain::lenient::{blank_is_none, is_zero};
 use crate::domain::origin::Origin;
 use crate::domain::plan::PlanRef;
 use crate::domain::sprint::{TodoProgress, TodoStatus};
+use crate::domain::text::flat;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -309,7 +310,6 @@ impl Item {
 #[must_use]
 pub fn fingerprint(title: &str, scope: &str, kind: ItemKind) -> String {
     use sha1::{Digest, Sha1};
-    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let digest = Sha1::digest(format!("{}|{}|{}", flat(title), flat(scope), kind.as_str()));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

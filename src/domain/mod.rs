@@ -50,6 +50,7 @@ pub mod session;
 pub mod sprint;
 pub mod state;
 pub mod test_report;
+pub mod text;
 pub mod time;
 pub mod usage;
 pub mod verification;

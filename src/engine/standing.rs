@@ -14,6 +14,7 @@ use crate::domain::policy::Policy;
 use crate::domain::request::Request;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
+use crate::domain::verification::Verification;
 
 /// Lines of a list: an answer has to fit into one message, and be read on a phone.
 pub const LINES: usize = 10;
@@ -25,7 +26,9 @@ pub fn overview(state: &State, asker: Option<&Actor>) -> Value {
     let line = |request: &&Request| line(request, asker, train::place(state, &request.request_id));
     let lines: Vec<Value> = open.iter().take(LINES).map(line).collect();
     let refused = refused(state).count();
-    let verify: usize = state.verifications.values().map(|it| it.open().count()).sum();
+    let hidden = |it: &Verification| asker.is_some_and(|asker| it.is_hidden_from(asker));
+    let shown = state.verifications.values().filter(|it| !hidden(it));
+    let verify: usize = shown.map(|it| it.open().count()).sum();
     json!({
         "open": open.len(), "lines": lines, "waiting": state.gates.len(), "verify": verify,
         "refused": refused,

@@ -190,13 +190,19 @@ fn item_of(
     criterion: &ManualCriterion,
     words: &str,
 ) -> Result<Option<ItemId>, String> {
-    let (title, found) = (&verification.title, named(verification, criterion));
-    let again = Criterion { text: criterion.text.clone(), judge: Judge::Person };
+    let (found, commit) = (named(verification, criterion), say::short(&verification.commit));
+    let mut origin = format!("{found}, {commit}");
+    let mut criteria = vec![Criterion::from(say::cut(words, 300))];
+    // The backlog is everybody's, what was asked for directly is not.
+    if verification.private_to.is_none() {
+        origin = format!("{} ({origin})", verification.title);
+        criteria.push(Criterion { text: criterion.text.clone(), judge: Judge::Person });
+    }
     let payload = json!([{
         "title": say::cut(words.lines().next().unwrap_or_default(), 80),
-        "scope": format!("{words}\n\n{title} ({found}, {})", say::short(&verification.commit)),
+        "scope": format!("{words}\n\n{origin}"),
         "kind": "bug",
-        "acceptance_criteria": [Criterion::from(say::cut(words, 300)), again],
+        "acceptance_criteria": criteria,
     }]);
     let added = sprint::add_items(turn, &payload).map_err(|error| error.to_string())?;
     Ok(added.into_iter().next())

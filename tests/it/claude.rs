@@ -9,6 +9,7 @@ use teams::domain::ids::MessageId;
 use teams::domain::run::{FailKind, RunOutcome};
 
 use crate::support::agent_run::{Place, failure, in_time, result, words};
+use crate::support::until;
 
 /// Where the tests look for the program when nobody says: `TEAMS_CLAUDE`, then `PATH`.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
@@ -149,9 +150,10 @@ async fn words_reach_the_model_within_the_run() {
         watch.words.put(words(7, "and make it blue"));
         // The tool ends once the words stand in the input, so that they are there when it does.
         let stdin = spec.run_dir.join("turn-0/stdin");
-        while !std::fs::read_to_string(&stdin).unwrap().contains("make it blue") {
-            tokio::task::yield_now().await;
-        }
+        until("the words stand there", async || {
+            std::fs::read_to_string(&stdin).unwrap().contains("make it blue").then_some(())
+        })
+        .await;
         std::fs::write(spec.worktree.join("go"), "").unwrap();
     };
     let run = place.watched(&spec, &watch);

@@ -15,7 +15,8 @@ use teams::engine::parse::is_hand_off;
 use teams::platform::files;
 
 use crate::support::guild::{Caller, fresh};
-use crate::support::team::{PATIENCE, Scene, outgoing, personas, post, report};
+use crate::support::team::{Scene, outgoing, personas, post, report};
+use crate::support::until;
 
 #[test]
 fn i10_the_line_of_a_hand_off_is_known_for_one_in_every_language() {
@@ -107,15 +108,13 @@ async fn slash_commands_are_registered_once_and_heard() {
     let application = scene.running.info.bots["teams"].id.clone();
     let path =
         format!("/applications/{application}/guilds/{}/commands", scene.running.info.guild_id);
-    let end = tokio::time::Instant::now() + PATIENCE;
-    let are_there = |commands: Value| {
+    until("the commands are registered", async || {
+        let commands = scene.bot.ok("GET", &path, Value::Null).await;
         let all = commands.as_array().unwrap();
-        ["ask", "request"].iter().all(|name| all.iter().any(|it| it["name"] == *name))
-    };
-    while !are_there(scene.bot.ok("GET", &path, Value::Null).await) {
-        assert!(tokio::time::Instant::now() < end, "never registered");
-        tokio::task::yield_now().await;
-    }
+        let is_there = |name| all.iter().any(|it| it["name"] == name);
+        ["ask", "request"].into_iter().all(is_there).then_some(())
+    })
+    .await;
     let ask = json!({
         "channel": "general", "command": "ask",
         "options": [{"type": 3, "name": "text", "value": "인사말을 바꿔 주세요"}],
@@ -266,11 +265,7 @@ async fn with_a_bot_a_role_each_speaks_and_listens_for_itself() {
         .collect();
     let mut scene = Scene::with(running, VoiceMode::Bots { tokens }, "orchestrator").await;
     scene.begin().await;
-    let end = tokio::time::Instant::now() + PATIENCE;
-    while scene.link.identity().bots.len() < 7 {
-        assert!(tokio::time::Instant::now() < end, "not all bots came");
-        tokio::task::yield_now().await;
-    }
+    until("all bots came", async || (scene.link.identity().bots.len() == 7).then_some(())).await;
     let developer = scene.running.info.bots["developer"].id.clone();
     scene.say("general", &format!("<@{developer}> build it")).await;
     scene.say("general", "end").await;
@@ -292,10 +287,10 @@ async fn with_a_bot_a_role_each_speaks_and_listens_for_itself() {
 
     // A direct message is answered by the bot that was written to: no other can write there.
     let is_there = |it: &BotStanding| it.standing == Standing::Connected;
-    while !scene.link.standing().bots.get("developer").is_some_and(is_there) {
-        assert!(tokio::time::Instant::now() < end, "the developer did not come");
-        tokio::task::yield_now().await;
-    }
+    until("the developer came", async || {
+        scene.link.standing().bots.get("developer").is_some_and(is_there).then_some(())
+    })
+    .await;
     let dm = scene.owner.ok("POST", "/_local/dm", json!({"bot": "developer"})).await;
     let channel: ChannelId = dm["id"].as_str().unwrap().parse().unwrap();
     scene.say(&channel.to_string(), "are you there?").await;

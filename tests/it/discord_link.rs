@@ -12,6 +12,7 @@ use teams::domain::outgoing::{OutgoingOutcome, Voice};
 
 use crate::support::proxy::{Proxy, Trouble};
 use crate::support::team::{PATIENCE, post};
+use crate::support::until;
 use crate::support::wire::{Line, UNLIMITED, Wire, link_by, message};
 
 /// A link to a Discord of the test's own.
@@ -83,16 +84,12 @@ impl Talk {
 
 /// Waits until the team's bot stands so, as `teams status` reads it.
 async fn stands(workspace: &Path, wanted: impl Fn(&Standing) -> bool) -> Standing {
-    let look = async {
-        loop {
-            let report = Report::read(workspace);
-            if let Some(bot) = report.bots.get("team").filter(|bot| wanted(&bot.standing)) {
-                return bot.standing.clone();
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, look).await.expect("it never stood so")
+    until("the bot stands so", async || {
+        let report = Report::read(workspace);
+        let bot = report.bots.get("team").filter(|bot| wanted(&bot.standing))?;
+        Some(bot.standing.clone())
+    })
+    .await
 }
 
 #[tokio::test]
@@ -303,17 +300,12 @@ async fn no_trouble_on_the_way_makes_a_storm_and_every_one_is_told_and_got_over(
         let way = Some(proxy.gateway_url());
         let (link, facts) = link_by(folder.path(), Limits::DISCORD, wire.base.clone(), way);
         if trouble != Trouble::Dribble {
-            let told = async {
-                loop {
-                    let report = Report::read(folder.path());
-                    let trouble = report.bots.get("team").and_then(|bot| bot.trouble.clone());
-                    if let Some(trouble) = trouble.filter(|it| it.times >= 2) {
-                        return trouble;
-                    }
-                    tokio::task::yield_now().await;
-                }
-            };
-            let told = tokio::time::timeout(PATIENCE * 2, told).await.expect("it is told");
+            let told = until("it is told", async || {
+                let report = Report::read(folder.path());
+                let trouble = report.bots.get("team").and_then(|bot| bot.trouble.clone());
+                trouble.filter(|it| it.times >= 2)
+            })
+            .await;
             assert!(!told.reason.is_empty());
             // Each is told once it has come to nothing, so that one at most is under way.
             let made = proxy.upgrades().len();

@@ -7,6 +7,7 @@ use teams::local_guild::Running;
 
 use crate::support::gateway::{self, Connection, Heard, Socket};
 use crate::support::guild::{Caller, fresh, text};
+use crate::support::until;
 
 async fn order(running: &Running, order: Value) -> Value {
     Caller::person(&running.info, "owner").ok("POST", "/_local/faults", order).await
@@ -245,9 +246,10 @@ async fn answers_are_late_missing_or_wrong_as_ordered() {
     let hanging = bot.request("GET", me).send();
     let freeing = async {
         // The fault is met once it is not in force any more.
-        while order(&running, json!({})).await["rest"] != json!([]) {
-            tokio::task::yield_now().await;
-        }
+        until("the fault is met", async || {
+            (order(&running, json!({})).await["rest"] == json!([])).then_some(())
+        })
+        .await;
         order(&running, json!({"clear": true})).await;
     };
     let (hung, ()) = tokio::join!(hanging, freeing);

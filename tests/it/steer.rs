@@ -8,8 +8,8 @@ use teams::domain::ids::MessageId;
 use teams::domain::run::{FailKind, RunOutcome};
 
 use crate::codex::codex;
-use crate::support::CONTRACT;
 use crate::support::agent_run::{Place, failure, in_time, result, words};
+use crate::support::{CONTRACT, until};
 
 fn codex_spec(place: &Place, run: &str) -> Option<RunSpec> {
     let agent = Agent::Codex(CodexSettings {
@@ -72,9 +72,8 @@ async fn a_tool_of_codex_is_not_cut_off_for_words() {
         while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
         watch.words.put(words(7, "and make it blue"));
         // They are noted before the agent is interrupted for them.
-        while !spec.run_dir.join("turn-0/words.json").exists() {
-            tokio::task::yield_now().await;
-        }
+        let noted = spec.run_dir.join("turn-0/words.json");
+        until("the words are noted", async || noted.exists().then_some(())).await;
         std::fs::write(spec.worktree.join("go"), "").unwrap();
     };
     let (outcome, ()) =
@@ -94,9 +93,8 @@ async fn a_run_that_was_interrupted_for_words_is_adopted_with_them() {
     let killed = async {
         place.server.asked(2).await;
         watch.words.put(words(7, "and make it blue"));
-        while !spec.run_dir.join("turn-0/words.json").exists() {
-            tokio::task::yield_now().await;
-        }
+        let noted = spec.run_dir.join("turn-0/words.json");
+        until("the words are noted", async || noted.exists().then_some(())).await;
     };
     tokio::select! {
         outcome = driver.run(&spec, &CONTRACT, &watch) => panic!("over already: {outcome:?}"),

@@ -9,6 +9,7 @@ use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId, Todo
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
+use crate::domain::text::flat;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 use crate::domain::workflow::WorkflowState;
@@ -525,7 +526,6 @@ impl Request {
 #[must_use]
 pub fn fingerprint(author: &str, channel: &str, intent: &str, scope: &str) -> String {
     use sha1::{Digest, Sha1};
-    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let digest = Sha1::digest(format!("{author}|{channel}|{}|{}", flat(intent), flat(scope)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

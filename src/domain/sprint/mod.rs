@@ -9,6 +9,7 @@ use crate::domain::item::Item;
 use crate::domain::language::Language;
 use crate::domain::lenient::blank_is_none;
 use crate::domain::lifecycle::{SprintStep, Step, StepKind, StepName};
+use crate::domain::text::flat;
 use crate::domain::time::Timestamp;
 
 mod closing;
@@ -103,6 +104,15 @@ pub struct Sprint {
 }
 
 impl Sprint {
+    /// Whether a title is that of its milestone, as it was asked for or in the words of its planner. Case and white
+    /// space do not count.
+    #[must_use]
+    pub fn is_about(&self, title: &str) -> bool {
+        let title = flat(title);
+        let own = [&self.milestone_title, &self.kickoff.milestone];
+        !title.is_empty() && own.into_iter().any(|milestone| flat(milestone) == title)
+    }
+
     /// Whether somebody wants it to end, or its day is over, and it has not ended yet.
     #[must_use]
     pub const fn is_to_end(&self) -> bool {

@@ -4,12 +4,11 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, coverage, position, say, sourcing, todos};
+use super::{closeout, coverage, next_slot, position, say, sourcing, todos};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
 use crate::domain::lifecycle::Step;
-use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
     CloseoutStatus, DutyDetails, Phase, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
@@ -283,9 +282,7 @@ pub(super) fn end(
     let message = crate::engine::say::cut(message, 600);
     let unmet = turn.sprint(id).map(|sprint| {
         let plans = turn.before().plans.values().map(|it| &it.plan);
-        // The planner may have put it in other words.
-        let titles = [&sprint.milestone_title, &sprint.kickoff.milestone];
-        let mine = plans.filter(|plan| titles.contains(&&plan.title));
+        let mine = plans.filter(|plan| sprint.is_about(&plan.title));
         coverage::unmet(sprint, mine)
     });
     let unmet = unmet.unwrap_or_default();
@@ -308,17 +305,7 @@ pub(super) fn end(
     if let Some(duty) = duty {
         drop_duty(turn, &duty);
     }
-    let interval = turn.policy.sprint.interval_seconds();
-    let rolls = turn.policy.sprint.mode == SprintMode::Rolling
-        && turn.policy.sprint.start_mode == StartMode::Auto;
-    let scheduler = turn.edit_scheduler();
-    scheduler.active_sprint_id = None;
-    scheduler.slots.last_completed_at = Some(now);
-    if rolls {
-        // An interval after the end of the one before.
-        scheduler.slots.next_slot_at = Some(now.plus_seconds(interval));
-        scheduler.slots.deferred_slot_at = None;
-    }
+    next_slot::ended(turn);
     turn.plan(EffectKind::Archive { sprint_id: id.clone() });
 }
 

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::backlog::flat;
 use super::commands::started;
 use super::{queue, sourcing};
 use crate::domain::ids::ItemId;
@@ -10,6 +9,7 @@ use crate::domain::item::{Item, ItemSource};
 use crate::domain::request::Request;
 use crate::domain::result::ProposedItem;
 use crate::domain::sprint::{Kickoff, SprintStatus};
+use crate::domain::text::flat;
 use crate::engine::authorize::{Granted, act};
 use crate::engine::say::CatalogText;
 use crate::engine::turn::Turn;

@@ -4,6 +4,7 @@ use super::backlog::relevant;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::result::{ResultStatus, SprintPlanUpdate};
 use crate::domain::sprint::{PlanningStep, Sprint};
+use crate::domain::text::flat;
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 
 /// How many problems are quoted; the planner is told of the others by the next attempt.
@@ -65,7 +66,6 @@ fn milestone(sprint: &Sprint, update: &SprintPlanUpdate) -> Vec<String> {
     if update.refinement_rationale.trim().is_empty() {
         found.push("sprint_plan_update: refinement_rationale is blank".to_owned());
     }
-    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     if !title.is_empty() && flat(title) == flat(&sprint.kickoff.milestone) {
         if update.problem_framing.trim().is_empty() {
             found.push(

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::json;
-
-use super::{backlog, closeout, running, say, slots, sourcing, start};
+use super::next_slot::{is_over_the_interval, name_slot, rolls};
+use super::{backlog, closeout, running, say, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
@@ -70,74 +69,13 @@ pub(super) fn come(turn: &mut Turn<'_>) {
     {
         // The slot waits for the end of the sprint (S19); of several, the first is enough.
         let slot = turn.scheduler().slots.next_slot_at;
-        let next = next_slot(turn);
-        let rolls = turn.policy.sprint.mode == SprintMode::Rolling;
-        let scheduler = turn.edit_scheduler();
         // One that rolls waits for an interval after this sprint.
-        if scheduler.slots.deferred_slot_at.is_none() && !rolls {
-            scheduler.slots.deferred_slot_at = slot;
+        if turn.scheduler().slots.deferred_slot_at.is_none() && !rolls(turn) {
+            turn.edit_scheduler().slots.deferred_slot_at = slot;
         }
-        scheduler.slots.next_slot_at = next;
+        name_slot(turn);
     }
     sourcing::look(turn);
-}
-
-/// Forgets instants that other settings have named.
-pub(in crate::engine) fn go_by_settings(turn: &mut Turn<'_>) {
-    let settings = settings(turn);
-    let slots = &turn.scheduler().slots;
-    if slots.next_slot_at.is_none() && slots.deferred_slot_at.is_none()
-        || slots.settings == settings
-    {
-        return;
-    }
-    // An earlier build noted none.
-    let is_changed = !slots.settings.is_empty();
-    let next = next_slot(turn);
-    let slots = &mut turn.edit_scheduler().slots;
-    slots.settings = settings;
-    if is_changed {
-        (slots.next_slot_at, slots.deferred_slot_at) = (next, None);
-    }
-}
-
-/// What the instants of slots follow from.
-fn settings(turn: &Turn<'_>) -> String {
-    let policy = &turn.policy.sprint;
-    let zone = policy.zone.0.name();
-    json!([policy.start_mode, policy.mode, policy.interval_minutes, zone, policy.cutoff])
-        .to_string()
-}
-
-/// The next slot by mode.
-fn next_slot(turn: &Turn<'_>) -> Option<Timestamp> {
-    let policy = &turn.policy.sprint;
-    let zone = policy.zone.0;
-    match policy.start_mode {
-        StartMode::ManualDaily => {
-            policy.cutoff.as_ref().map(|cutoff| slots::cutoff_at(turn.now, cutoff, zone))
-        }
-        StartMode::Auto => Some(match policy.mode {
-            SprintMode::Hybrid | SprintMode::WallClock => {
-                slots::next_slot(turn.now, policy.interval_minutes, zone)
-            }
-            SprintMode::Rolling => rolls_at(turn)
-                .filter(|at| *at > turn.now)
-                .unwrap_or_else(|| turn.now.plus_seconds(policy.interval_seconds())),
-        }),
-    }
-}
-
-/// An interval after the last sprint; none before the first.
-fn rolls_at(turn: &Turn<'_>) -> Option<Timestamp> {
-    let last = turn.scheduler().slots.last_completed_at?;
-    Some(last.plus_seconds(turn.policy.sprint.interval_seconds()))
-}
-
-/// Whether the interval after the last sprint went by with nothing to do: what comes then waits for no slot.
-fn is_over_the_interval(turn: &Turn<'_>) -> bool {
-    turn.policy.sprint.mode == SprintMode::Rolling
-        && rolls_at(turn).is_some_and(|at| at <= turn.now)
 }
 
 /// Whether sprints are a matter of this workspace at all: nobody is asked for a milestone, and no slot is
@@ -158,15 +96,12 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
     }
     let now = turn.now;
     if turn.scheduler().slots.next_slot_at.is_none() {
-        let (next, settings) = (next_slot(turn), settings(turn));
-        let scheduler = turn.edit_scheduler();
-        (scheduler.slots.next_slot_at, scheduler.slots.settings) = (next, settings);
+        name_slot(turn);
     }
     let passed = turn.scheduler().slots.next_slot_at.is_some_and(|at| at <= now);
     if turn.policy.sprint.start_mode == StartMode::ManualDaily {
         if passed {
-            let next = next_slot(turn);
-            turn.edit_scheduler().slots.next_slot_at = next;
+            name_slot(turn);
         }
         say::idle(turn);
         return;
@@ -203,10 +138,10 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
     if sourcing::waits_for_review_of_blocked(turn) {
         return;
     }
-    let next = if passed { next_slot(turn) } else { turn.scheduler().slots.next_slot_at };
-    let scheduler = turn.edit_scheduler();
-    scheduler.slots.deferred_slot_at = None;
-    scheduler.slots.next_slot_at = next;
+    if passed {
+        name_slot(turn);
+    }
+    turn.edit_scheduler().slots.deferred_slot_at = None;
     start::begin(turn, trigger, Kickoff::default());
 }
 
@@ -276,10 +211,9 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
 /// A slot passes with nothing to do (S20).
 fn skip(turn: &mut Turn<'_>, reason: &str) {
     let now = turn.now;
-    let next = next_slot(turn);
     let scheduler = turn.edit_scheduler();
     scheduler.slots.last_skipped_at = Some(now);
     reason.clone_into(&mut scheduler.slots.last_skip_reason);
     scheduler.slots.deferred_slot_at = None;
-    scheduler.slots.next_slot_at = next;
+    name_slot(turn);
 }

@@ -136,12 +136,12 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     let made = duties::outcome(request).ok();
     let made = made.and_then(|result| result.proposals.backlog_items.clone());
     let candidates = made.unwrap_or_else(|| plain(findings));
-    let milestone = turn.active_sprint().map(|sprint| sprint.milestone_title.clone());
+    let sprint = turn.active_sprint();
     let candidates: Vec<ProposedItem> = candidates
         .into_iter()
         // What another milestone is about does not come into a running sprint (S31).
-        .filter(|candidate| match (&milestone, &candidate.milestone_title) {
-            (Some(milestone), Some(title)) if !title.trim().is_empty() => title.trim() == milestone,
+        .filter(|candidate| match (sprint, candidate.milestone_title.as_deref()) {
+            (Some(sprint), Some(title)) if !title.trim().is_empty() => sprint.is_about(title),
             (_, _) => true,
         })
         .collect();

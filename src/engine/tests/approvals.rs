@@ -19,6 +19,7 @@ use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
+use crate::domain::item::Item;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, ButtonAct, Outgoing};
 use crate::domain::policy::{ActionPolicy, GateTable, Holders, PlanStances, Policy, Right};
@@ -28,6 +29,7 @@ use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::time::Timestamp;
 use crate::domain::verification::{CriterionRef, ManualVerdict, Verification};
+use crate::engine::standing::overview;
 use crate::engine::{Answer, verify};
 
 fn unproven() -> Policy {
@@ -467,7 +469,7 @@ fn what_was_asked_directly_is_looked_at_by_nobody_else() {
     let criterion = Criterion { text: "it looks calm".to_owned(), judge: Judge::Person };
     world.state.apply(&Change::save(Verification {
         request_id: id.clone(),
-        title: "DM".to_owned(),
+        title: "a hushed wish".to_owned(),
         private_to: Some(OWNER),
         commit: "c1".to_owned(),
         sprint_id: None,
@@ -482,10 +484,22 @@ fn what_was_asked_directly_is_looked_at_by_nobody_else() {
     };
     let seen = |reader: &Actor| verify::waiting(&world.state, reader).len();
     assert_eq!([seen(&person(OWNER)), seen(&Actor::Operator), seen(&person(UserId(5)))], [1, 1, 0]);
-    let criterion = CriterionRef { request_id: id, number: 1 };
+    let criterion = CriterionRef { request_id: id.clone(), number: 1 };
     let command = Command::Verify { criterion, verdict: ManualVerdict::Pass, words: String::new() };
     let guest = Holders { users: [UserId(5)].into(), ..Holders::default() };
     world.policy.rights.insert(Right::Approve, guest);
     let other = Event::Command { actor: person(UserId(5)), command };
     assert_eq!(said(world.submit(other)), "verify.unknown");
+    let count = |reader: &Actor| overview(&world.state, Some(reader))["verify"].clone();
+    assert_eq!([count(&person(OWNER)), count(&person(UserId(5)))], [json!(1), json!(0)]);
+
+    // What they say is wrong is everybody's to mend, what they asked for is not.
+    let criterion = CriterionRef { request_id: id.clone(), number: 1 };
+    let words = "the button is grey".to_owned();
+    let command = Command::Verify { criterion, verdict: ManualVerdict::Issue, words };
+    world.submit(Event::Command { actor: person(OWNER), command });
+    let items: Vec<&Item> = world.state.backlog.values().map(AsRef::as_ref).collect();
+    let text = serde_json::to_string(&items).expect("JSON");
+    assert!(text.contains("the button is grey") && text.contains(id.as_str()), "{text}");
+    assert!(!text.contains("hushed") && !text.contains("looks calm"), "{text}");
 }

@@ -31,8 +31,11 @@ pub(super) fn take(root: &Path) -> Result<PathBuf, FileError> {
 pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
     let to = place(root);
     let mut rows = BTreeMap::new();
-    if let Some(text) = files::read_text_if_present(&kept.join("index.md"))? {
-        for row in text.lines().filter_map(parse_row) {
+    // What people wrote there need not be UTF-8.
+    let text = |path: &Path| files::read(path).map(|it| String::from_utf8_lossy(&it).into_owned());
+    let index = kept.join("index.md");
+    if files::exists(&index) {
+        for row in text(&index)?.lines().filter_map(parse_row) {
             rows.insert(row[0].clone(), row);
         }
     }
@@ -45,7 +48,7 @@ pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
         }
         if path.extension().is_some_and(|extension| extension == "md") {
             let id = path.file_stem().unwrap_or_default().to_string_lossy();
-            let row = row_of_history(&id, &files::read_text(&path)?);
+            let row = row_of_history(&id, &text(&path)?);
             rows.entry(row[0].clone()).or_insert(row);
         }
         files::rename(&path, &to.join(name))?;

@@ -6,14 +6,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::run::Run;
-use tokio::time::{Duration, timeout};
 
 use super::scene::{Wall, call, files, refused, run, told};
 use crate::support::house::{EDIT, House, Plan};
+use crate::support::until;
 use crate::team_codex::moves;
 
-/// What is waited for that no record tells of.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// What the other request's developer waits for.
 const WORD: &str = "Porter";
 /// What a forged result says.
@@ -50,12 +48,7 @@ fn socket(house: &House, run: &Run) -> PathBuf {
 }
 
 async fn is_there(path: &Path) {
-    let look = async {
-        while !path.exists() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(PATIENCE, look).await.unwrap_or_else(|_| panic!("{} never came", path.display()));
+    until(&path.display().to_string(), async || path.exists().then_some(())).await;
 }
 
 /// A request whose developer is at work until it hears the word.
@@ -70,13 +63,11 @@ async fn other_at_work(house: &House) -> (String, Request, Run) {
         .await;
     is_there(&socket(house, &run)).await;
     // It has read its script, which is another one soon.
-    let listens = || files(&house.root()).iter().any(|it| it.ends_with("rehearsal-script.json"));
-    let look = async {
-        while !listens() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(PATIENCE, look).await.expect("the other developer never listened");
+    until("the other developer listens", async || {
+        let is_script = |it: &PathBuf| it.ends_with("rehearsal-script.json");
+        files(&house.root()).iter().any(is_script).then_some(())
+    })
+    .await;
     let request =
         house.request(&asked, "it is at work", |request| request.work.active_run.is_some()).await;
     // As it is now that a worker has it.

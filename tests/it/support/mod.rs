@@ -19,6 +19,7 @@ pub(crate) mod wire;
 pub(crate) mod yard;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
@@ -27,6 +28,21 @@ use teams::domain::lifecycle::StepName;
 use teams::domain::result::{Proposals, ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::sprint::Duty;
+
+/// Looks until there is an answer, at what tells nobody that it has changed.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looked = async {
+        let mut turns = tokio::time::interval(Duration::from_millis(5));
+        loop {
+            turns.tick().await;
+            if let Some(found) = look().await {
+                return found;
+            }
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(120), looked).await;
+    found.unwrap_or_else(|_| panic!("never happened: {what}"))
+}
 
 /// A pipe with a name, and the folder that it lies in.
 pub(crate) fn fifo(path: &Path) {

@@ -9,15 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono_tz::Tz;
 use serde_json::Value;
 
+use super::classify;
 use super::entry::{
     Entry, MAX_ENTRIES, MAX_LINE, MAX_OPEN, MAX_TEXT, MAX_TITLE, MergeError, cut, entries, kept,
     one_line,
 };
-use super::{classify, flat};
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{IdSupply, ItemId, RequestId, SprintId};
 use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus, fingerprint};
 use crate::domain::sprint::{Phase, Sprint};
+use crate::domain::text::flat;
 use crate::domain::time::Timestamp;
 use crate::engine::plan::graph;
 

@@ -60,32 +60,19 @@ pub fn priority_key(item: &Item) -> (u8, u32, bool, ItemKind, Timestamp) {
 
 /// Whether an item is one that the sprint could work on: still active, and linked to the sprint by plan,
 /// selection, origin or milestone. What is asked of the sprint is made ready once.
-fn relevance(sprint: &Sprint) -> impl Fn(&Item) -> bool {
+fn is_relevant(item: &Item, sprint: &Sprint) -> bool {
     let id = &sprint.sprint_id;
-    // The planner may have put it in other words since it was asked for.
-    let milestones = [&sprint.milestone_title, &sprint.kickoff.milestone].map(|it| flat(it));
-    move |item| {
-        item.status.is_active()
-            && (item.planned_in_sprint_id.as_ref() == Some(id)
-                || item.selected_in_sprint_id.as_ref() == Some(id)
-                || item.origin.text("sprint_id") == Some(id.as_str())
-                || is_one_of(&milestones, &flat(&item.milestone_title)))
-    }
-}
-
-fn is_one_of(milestones: &[String; 2], title: &str) -> bool {
-    !title.is_empty() && milestones.iter().any(|milestone| milestone == title)
-}
-
-/// A text for comparing: lower case, white space collapsed.
-pub(super) fn flat(text: &str) -> String {
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    item.status.is_active()
+        && (item.planned_in_sprint_id.as_ref() == Some(id)
+            || item.selected_in_sprint_id.as_ref() == Some(id)
+            || item.origin.text("sprint_id") == Some(id.as_str())
+            || sprint.is_about(&item.milestone_title))
 }
 
 /// The items that the sprint could work on, by rank (none is last), then by age.
 pub fn relevant<'a>(items: impl IntoIterator<Item = &'a Item>, sprint: &Sprint) -> Vec<&'a Item> {
-    let is_relevant = relevance(sprint);
-    let mut found: Vec<&Item> = items.into_iter().filter(|item| is_relevant(item)).collect();
+    let mut found: Vec<&Item> =
+        items.into_iter().filter(|item| is_relevant(item, sprint)).collect();
     found.sort_by_key(|item| (rank_or_last(item.priority_rank), item.created_at));
     found
 }

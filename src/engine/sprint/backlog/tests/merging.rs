@@ -10,6 +10,7 @@ use super::super::*;
 use super::{ids, now, sprint};
 use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::sprint::{Phase, SprintStatus};
+use crate::domain::text::flat;
 
 #[derive(Default)]
 struct Store {
