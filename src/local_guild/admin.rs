@@ -24,9 +24,9 @@ use serde_json::{Value, json};
 
 use super::authorize::invite_link;
 use super::caller::Caller;
-use super::error::Refusal;
+use super::error::{JsonReply, Refusal};
 use super::event::Event;
-use super::guild::{Draft, Guild};
+use super::guild::{Draft, Guild, GuildState};
 use super::ids::Id;
 use super::local::channel;
 use super::model::{Overwrite, User};
@@ -74,10 +74,7 @@ fn rights_of(payload: &Payload, field: &str) -> Result<u64, Refusal> {
 }
 
 /// For `teams setup --local`, which then needs no token from a person.
-async fn info(
-    State(guild): State<Arc<Guild>>,
-    _caller: Caller,
-) -> Result<Json<GuildInfo>, Refusal> {
+async fn info(State(guild): GuildState, _caller: Caller) -> Result<Json<GuildInfo>, Refusal> {
     seed::info(&guild).map(Json)
 }
 
@@ -91,11 +88,7 @@ fn account(draft: &mut Draft<'_>, payload: &Payload, bot: bool) -> Result<User, 
     Ok(User::new(id, &name, payload.text("display").unwrap_or(&name), bot, token(id)))
 }
 
-async fn person(
-    State(guild): State<Arc<Guild>>,
-    _operator: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn person(State(guild): GuildState, _operator: Caller, payload: Payload) -> JsonReply {
     let user = guild.change(|draft| {
         let user = account(draft, &payload, false)?;
         draft.put(Change::User(user.clone()));
@@ -105,11 +98,7 @@ async fn person(
     Ok(Json(json!({"id": user.id, "token": user.token})))
 }
 
-async fn create(
-    State(guild): State<Arc<Guild>>,
-    _operator: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn create(State(guild): GuildState, _operator: Caller, payload: Payload) -> JsonReply {
     let user = guild.change(|draft| {
         let mut user = account(draft, &payload, true)?;
         user.member = false;
@@ -122,7 +111,7 @@ async fn create(
 }
 
 async fn invite(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     _operator: Caller,
     payload: Payload,
 ) -> Result<StatusCode, Refusal> {
@@ -135,7 +124,7 @@ async fn invite(
 }
 
 async fn kick(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     _operator: Caller,
     payload: Payload,
 ) -> Result<StatusCode, Refusal> {
@@ -189,11 +178,7 @@ fn change_channel(
     Ok(())
 }
 
-async fn rights(
-    State(guild): State<Arc<Guild>>,
-    _operator: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn rights(State(guild): GuildState, _operator: Caller, payload: Payload) -> JsonReply {
     let (give, take) = (rights_of(&payload, "give")?, rights_of(&payload, "take")?);
     let (bot, place) = guild.change(|draft| {
         let bot = meant(draft.state, &payload)?;
@@ -211,11 +196,7 @@ async fn rights(
     })
 }
 
-async fn flags(
-    State(guild): State<Arc<Guild>>,
-    _operator: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn flags(State(guild): GuildState, _operator: Caller, payload: Payload) -> JsonReply {
     let flags = rights_of(&payload, "flags")?;
     guild.change(|draft| {
         let mut user = draft.state.user(meant(draft.state, &payload)?)?.clone();
@@ -226,7 +207,7 @@ async fn flags(
 }
 
 async fn remove(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     _operator: Caller,
     payload: Payload,
 ) -> Result<StatusCode, Refusal> {

@@ -10,7 +10,7 @@ use axum::routing::get;
 
 use super::caller::Caller;
 use super::error::Refusal;
-use super::guild::Guild;
+use super::guild::{Guild, GuildState};
 use super::ids::Id;
 use super::permission::NAMES;
 use super::rest::applications;
@@ -86,7 +86,7 @@ async fn style() -> Response {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], text).into_response()
 }
 
-async fn ask(State(guild): State<Arc<Guild>>, asked: QueryParameters) -> Result<Response, Refusal> {
+async fn ask(State(guild): GuildState, asked: QueryParameters) -> Result<Response, Refusal> {
     let (id, name, rights) = asked_for(&guild, &asked)?;
     let place = guild.read(|state| state.meta().map(|meta| meta.name.clone()))?;
     let names = NAMES.iter().filter(|(_, bit)| rights & bit != 0);
@@ -106,7 +106,7 @@ async fn ask(State(guild): State<Arc<Guild>>, asked: QueryParameters) -> Result<
 }
 
 async fn grant(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     _operator: Caller,
     headers: HeaderMap,
     asked: QueryParameters,

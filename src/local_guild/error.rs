@@ -46,6 +46,9 @@ pub enum GuildError {
     },
 }
 
+/// What most routes answer.
+pub(crate) type JsonReply = Result<Json<Value>, Refusal>;
+
 /// A request that is not granted. Names and codes are those of Discord's public list of JSON error
 /// codes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

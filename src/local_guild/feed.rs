@@ -10,8 +10,8 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::caller::Caller;
-use super::error::Refusal;
-use super::guild::Guild;
+use super::error::{JsonReply, Refusal};
+use super::guild::{Guild, GuildState};
 use super::ids::Id;
 use super::model::ChannelKind;
 use super::payload;
@@ -19,10 +19,10 @@ use super::rest::body::QueryParameters;
 
 /// Everything but messages, as one person sees it. `feed` is where to go on following.
 pub(crate) async fn state(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     caller: Caller,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let epoch = guild.sessions.epoch.clone();
     guild.with_feed(|mut render, number| {
         let state = render.state;
@@ -65,7 +65,7 @@ pub(crate) async fn state(
 /// Events after `after`, as server-sent events. `RESET` tells the page to read the picture again:
 /// the server was restarted, or the page was away for too long.
 pub(crate) async fn events(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     caller: Caller,
     headers: axum::http::HeaderMap,
     asked: QueryParameters,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,9 @@ pub(crate) struct Guild {
     /// Ends connections that would otherwise stay open.
     pub(crate) closing: CancellationToken,
 }
+
+/// The guild, as the handlers of routes are given it.
+pub(crate) type GuildState = axum::extract::State<Arc<Guild>>;
 
 #[derive(Debug)]
 struct Inner {

@@ -31,11 +31,11 @@ use serde_json::{Value, json};
 
 use super::caller::{Caller, header};
 use super::compose::ComposedMessage;
-use super::error::Refusal;
+use super::error::{JsonReply, Refusal};
 use super::event::Event;
 use super::faults::Order;
 use super::feed;
-use super::guild::Guild;
+use super::guild::{Guild, GuildState};
 use super::ids::Id;
 use super::rest::body::{Payload, QueryParameters, Upload};
 use super::rest::{channels, messages, reactions, threads};
@@ -96,11 +96,7 @@ pub(crate) fn needed(message: Option<Id>) -> Result<Id, Refusal> {
         .ok_or_else(|| Refusal::invalid("message", "BASE_TYPE_REQUIRED", "This field is required"))
 }
 
-async fn say(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn say(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let mut body = json!({"content": payload.get("content").cloned().unwrap_or_default()});
     if let Some(nonce) = payload.text("nonce") {
@@ -129,11 +125,7 @@ async fn say(
     messages::rendered(&guild, Some(user), channel, id)
 }
 
-async fn edit(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn edit(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, message) = place(&guild, &caller, &payload)?;
     let message = needed(message)?;
     let body = json!({"content": payload.text("content").unwrap_or_default()});
@@ -143,7 +135,7 @@ async fn edit(
 }
 
 async fn delete(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     caller: Caller,
     payload: Payload,
 ) -> Result<StatusCode, Refusal> {
@@ -163,7 +155,7 @@ async fn delete(
 }
 
 async fn react(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     caller: Caller,
     payload: Payload,
 ) -> Result<StatusCode, Refusal> {
@@ -175,7 +167,7 @@ async fn react(
 }
 
 async fn typing(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     caller: Caller,
     payload: Payload,
 ) -> Result<StatusCode, Refusal> {
@@ -184,21 +176,13 @@ async fn typing(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn thread(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn thread(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, parent, message) = place(&guild, &caller, &payload)?;
     let id = threads::start(&guild, user, parent, message, &payload)?;
     guild.render(None, |render| Ok(Json(render.channel(render.state.channel(id)?))))
 }
 
-async fn dm(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn dm(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let wanted = payload.name("bot", 40)?;
     let (user, bot) = guild.read(|state| {
         let user = caller.person(state, payload.text("user"))?;
@@ -214,12 +198,12 @@ async fn dm(
 }
 
 async fn upload(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     _caller: Caller,
     asked: QueryParameters,
     headers: HeaderMap,
     bytes: axum::body::Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let upload = Upload {
         number: 0,
         filename: asked.text("filename").unwrap_or("file").to_owned(),
@@ -233,7 +217,7 @@ async fn upload(
 }
 
 async fn history(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     caller: Caller,
     asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -244,11 +228,7 @@ async fn history(
     messages::page(&guild, user, channel, &asked).map(Json)
 }
 
-async fn faults(
-    State(guild): State<Arc<Guild>>,
-    _caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn faults(State(guild): GuildState, _caller: Caller, payload: Payload) -> JsonReply {
     let order: Order = payload.read()?;
     let bot = order.bot.as_deref().map(|name| {
         guild.read(|state| {

@@ -21,8 +21,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::caller::Caller;
-use super::error::Refusal;
-use super::guild::Guild;
+use super::error::{JsonReply, Refusal};
+use super::guild::{Guild, GuildState};
 use super::ids::Id;
 use super::limits::inputs;
 use super::local::{needed, place};
@@ -46,8 +46,6 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
 fn forged(payload: &Payload) -> bool {
     payload.get("forged").and_then(Value::as_bool) == Some(true)
 }
-
-type InteractionReply = Result<Json<Value>, Refusal>;
 
 /// Who does it, with the language and the name of their client.
 fn person(user: Id, payload: &Payload) -> Asker {
@@ -139,11 +137,7 @@ fn chosen(
     Ok(Value::Object(resolved.found))
 }
 
-async fn click(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> InteractionReply {
+async fn click(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, message) = place(&guild, &caller, &payload)?;
     let message = needed(message)?;
     let custom_id = payload.name("custom_id", 100)?;
@@ -303,11 +297,7 @@ fn on_target(guild: &Guild, channel: Id, payload: &Payload) -> Result<(Id, Value
     })
 }
 
-async fn context(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> InteractionReply {
+async fn context(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let (application, data) = on_target(&guild, channel, &payload)?;
     let kind = InteractionKind::Command { data };
@@ -315,11 +305,7 @@ async fn context(
     Ok(Json(json!({"interaction": id})))
 }
 
-async fn slash(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> InteractionReply {
+async fn slash(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let files = take_files(&guild, payload.get("options").unwrap_or(&Value::Null))?;
     let (application, data) = command(&guild, user, channel, &payload, &files)?;
@@ -328,11 +314,7 @@ async fn slash(
     Ok(Json(json!({"interaction": id})))
 }
 
-async fn complete(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> InteractionReply {
+async fn complete(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let (application, data) = command(&guild, user, channel, &payload, &[])?;
     let kind = InteractionKind::Autocomplete { data };
@@ -396,11 +378,7 @@ fn rows(dialog: &Value, values: &Map<String, Value>) -> Result<Vec<Value>, Refus
     Ok(rows)
 }
 
-async fn modal(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> InteractionReply {
+async fn modal(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let sent: FilledForm = payload.read()?;
     let (user, from) = guild.read(|state| {
         let user = caller.person(state, sent.user.as_deref())?;

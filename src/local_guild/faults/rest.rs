@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::limits::{RateLimitState, Route};
 use super::{Faults, RestFault, RestTrouble, Scope};
-use crate::local_guild::guild::Guild;
+use crate::local_guild::guild::{Guild, GuildState};
 use crate::platform::clock;
 
 impl Faults {
@@ -147,11 +147,7 @@ fn refused(fault: &RestFault) -> Response {
 }
 
 /// Lets requests meet their faults. The local side is exempt: it is what steers them.
-pub(crate) async fn layer(
-    State(guild): State<Arc<Guild>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn layer(State(guild): GuildState, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let bot_side = path.starts_with("/api/") || path.starts_with("/attachments/");
     let gateway = request.headers().contains_key("upgrade");

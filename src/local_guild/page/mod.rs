@@ -13,7 +13,7 @@ use axum::routing::get;
 
 use super::error::Refusal;
 use super::gateway;
-use super::guild::Guild;
+use super::guild::{Guild, GuildState};
 use super::ids::Id;
 use super::rest::body::At;
 
@@ -77,7 +77,7 @@ fn file(kind: &'static str, text: &'static str) -> Response {
 }
 
 /// The page for a browser, the gateway for a bot: both live at the root.
-async fn root(State(guild): State<Arc<Guild>>, request: Request) -> Response {
+async fn root(State(guild): GuildState, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
     let wanted = gateway::ConnectOptions::new(query);
@@ -95,7 +95,7 @@ async fn root(State(guild): State<Arc<Guild>>, request: Request) -> Response {
 const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 async fn attachment(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((channel, id, _name)): At<(Id, Id, String)>,
 ) -> Result<Response, Refusal> {
     let found = guild.read(|state| {
@@ -126,7 +126,7 @@ async fn attachment(
 }
 
 async fn avatar(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((_id, file)): At<(Id, String)>,
 ) -> Result<Response, Refusal> {
     let key = file.split('.').next().unwrap_or_default();

@@ -12,9 +12,9 @@ use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
 use super::roles;
 use super::webhooks::keep_picture;
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::guild::{Draft, Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{CONTENT_LIMITED, MEMBERS_LIMITED, PRESENCE_LIMITED, Role};
 use crate::local_guild::payload;
@@ -34,19 +34,19 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/users/@me/guilds/{guild}", delete(leave))
 }
 
-fn shown(guild: &Guild, bot: Id) -> Result<Json<Value>, Refusal> {
+fn shown(guild: &Guild, bot: Id) -> JsonReply {
     guild.read(|state| {
         let owner = state.meta().ok().and_then(|meta| state.users.get(&meta.owner));
         Ok(Json(payload::application(state.user(bot)?, owner)))
     })
 }
 
-async fn own(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Result<Json<Value>, Refusal> {
+async fn own(State(guild): GuildState, Bot(bot): Bot) -> JsonReply {
     shown(&guild, bot)
 }
 
 /// The older address: what it tells has no guild counts.
-async fn oauth(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Result<Json<Value>, Refusal> {
+async fn oauth(State(guild): GuildState, Bot(bot): Bot) -> JsonReply {
     shown(&guild, bot)
 }
 
@@ -54,34 +54,26 @@ fn same(bot: Id, application: Id) -> Result<(), Refusal> {
     if bot == application { Ok(()) } else { Err(Refusal::UnknownApplication) }
 }
 
-async fn by_id(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(id): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn by_id(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> JsonReply {
     same(bot, id)?;
     shown(&guild, bot)
 }
 
-async fn change_own(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn change_own(State(guild): GuildState, Bot(bot): Bot, payload: Payload) -> JsonReply {
     change(&guild, bot, &payload)
 }
 
 async fn change_by_id(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     same(bot, id)?;
     change(&guild, bot, &payload)
 }
 
-fn change(guild: &Guild, bot: Id, payload: &Payload) -> Result<Json<Value>, Refusal> {
+fn change(guild: &Guild, bot: Id, payload: &Payload) -> JsonReply {
     let icon = keep_picture(guild, "icon", payload.get("icon"))?;
     guild.change(|draft| {
         let mut user = draft.state.user(bot)?.clone();
@@ -116,11 +108,7 @@ fn change(guild: &Guild, bot: Id, payload: &Payload) -> Result<Json<Value>, Refu
     shown(guild, bot)
 }
 
-async fn user(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(wanted): At<String>,
-) -> Result<Json<Value>, Refusal> {
+async fn user(State(guild): GuildState, Bot(bot): Bot, At(wanted): At<String>) -> JsonReply {
     guild.read(|state| {
         if wanted == "@me" {
             return Ok(Json(payload::own_user(state.user(bot)?)));
@@ -131,11 +119,11 @@ async fn user(
 }
 
 async fn rename(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(wanted): At<String>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     if wanted != "@me" {
         return Err(Refusal::MethodNotAllowed);
     }
@@ -155,10 +143,7 @@ async fn rename(
     guild.read(|state| Ok(Json(payload::own_user(state.user(bot)?))))
 }
 
-async fn own_guilds(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-) -> Result<Json<Value>, Refusal> {
+async fn own_guilds(State(guild): GuildState, Bot(bot): Bot) -> JsonReply {
     guild.read(|state| {
         if !state.user(bot)?.member {
             return Ok(Json(json!([])));
@@ -225,7 +210,7 @@ pub(crate) fn part(draft: &mut Draft<'_>, bot: Id) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn leave(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> EmptyReply {
+async fn leave(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> EmptyReply {
     guild.change(|draft| {
         draft.state.check_member(id, bot)?;
         part(draft, bot)?;

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::guild::{Draft, Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Channel, ChannelKind, Overwrite};
 use crate::local_guild::permission::bits;
@@ -32,17 +32,13 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/users/@me/channels", post(direct))
 }
 
-fn rendered(guild: &Guild, viewer: Id, id: Id) -> Result<Json<Value>, Refusal> {
+fn rendered(guild: &Guild, viewer: Id, id: Id) -> JsonReply {
     guild.render(Some(viewer), |render| {
         Ok(Json(render.channel(render.state.channel_for(id, viewer)?)))
     })
 }
 
-async fn one(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(channel): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn one(State(guild): GuildState, Bot(bot): Bot, At(channel): At<Id>) -> JsonReply {
     rendered(&guild, bot, channel)
 }
 
@@ -127,11 +123,11 @@ fn needed(channel: &Channel, bot: Id, payload: &Payload) -> u64 {
 }
 
 async fn change(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.change(|draft| {
         let mut channel = draft.state.channel_for(id, bot)?.clone();
         if channel.recipients().is_none() {
@@ -227,11 +223,7 @@ pub(crate) fn discard(draft: &mut Draft<'_>, id: Id, shown: Value) -> Result<(),
     Ok(())
 }
 
-async fn remove(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(id): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn remove(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> JsonReply {
     let rendered = rendered(&guild, bot, id)?;
     guild.change(|draft| {
         let thread = draft.state.channel(id)?.thread().is_some();
@@ -243,7 +235,7 @@ async fn remove(
 }
 
 async fn list(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -261,7 +253,7 @@ fn channel_name(text: &str) -> String {
 }
 
 async fn create(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
@@ -338,7 +330,7 @@ mod double {
 }
 
 async fn reorder(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
@@ -395,7 +387,7 @@ fn set_overwrite(
 }
 
 async fn allow(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(at): At<(Id, Id)>,
     payload: Payload,
@@ -403,11 +395,7 @@ async fn allow(
     set_overwrite(&guild, bot, at, Some(&payload))
 }
 
-async fn disallow(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(at): At<(Id, Id)>,
-) -> EmptyReply {
+async fn disallow(State(guild): GuildState, Bot(bot): Bot, At(at): At<(Id, Id)>) -> EmptyReply {
     set_overwrite(&guild, bot, at, None)
 }
 
@@ -437,11 +425,7 @@ pub(crate) fn direct_between(guild: &Guild, one: Id, other: Id) -> Result<Id, Re
     })
 }
 
-async fn direct(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+async fn direct(State(guild): GuildState, Bot(bot): Bot, payload: Payload) -> JsonReply {
     let other: Id = serde_json::from_value(
         payload.get("recipient_id").cloned().unwrap_or(json!(0)),
     )

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 
 use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::guild::{Draft, Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::limits::strip_nulls;
 use crate::local_guild::model::Command;
@@ -208,14 +208,14 @@ fn add(
     Ok((status, show(guild, scope, id)?))
 }
 
-fn show(guild: &Guild, scope: Scope, id: Id) -> Result<Json<Value>, Refusal> {
+fn show(guild: &Guild, scope: Scope, id: Id) -> JsonReply {
     guild.read(|state| {
         let found = state.commands.get(&id).filter(|it| scope.holds(it));
         found.map(|it| Json(payload::command(it))).ok_or(Refusal::UnknownCommand)
     })
 }
 
-fn merge(guild: &Guild, scope: Scope, id: Id, payload: &Payload) -> Result<Json<Value>, Refusal> {
+fn merge(guild: &Guild, scope: Scope, id: Id, payload: &Payload) -> JsonReply {
     let sent = payload.json.as_object().ok_or(Refusal::BadJson)?;
     guild.change(|draft| {
         let found = draft.state.commands.get(&id).filter(|it| scope.holds(it));
@@ -241,11 +241,10 @@ fn discard(guild: &Guild, scope: Scope, id: Id) -> EmptyReply {
     })
 }
 
-type Shared = State<Arc<Guild>>;
 type CreatedReply = Result<(StatusCode, Json<Value>), Refusal>;
 
 async fn global_list(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(app): At<Id>,
     asked: QueryParameters,
@@ -254,7 +253,7 @@ async fn global_list(
 }
 
 async fn global_set(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(app): At<Id>,
     payload: Payload,
@@ -263,7 +262,7 @@ async fn global_set(
 }
 
 async fn global_add(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(app): At<Id>,
     payload: Payload,
@@ -271,29 +270,29 @@ async fn global_add(
     add(&guild, Scope::new(&guild, bot, app, None)?, &payload)
 }
 
-async fn one(
-    State(guild): Shared,
-    Bot(bot): Bot,
-    At((app, id)): At<(Id, Id)>,
-) -> Result<Json<Value>, Refusal> {
+async fn one(State(guild): GuildState, Bot(bot): Bot, At((app, id)): At<(Id, Id)>) -> JsonReply {
     show(&guild, Scope::new(&guild, bot, app, None)?, id)
 }
 
 async fn change(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, id)): At<(Id, Id)>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     merge(&guild, Scope::new(&guild, bot, app, None)?, id, &payload)
 }
 
-async fn remove(State(guild): Shared, Bot(bot): Bot, At((app, id)): At<(Id, Id)>) -> EmptyReply {
+async fn remove(
+    State(guild): GuildState,
+    Bot(bot): Bot,
+    At((app, id)): At<(Id, Id)>,
+) -> EmptyReply {
     discard(&guild, Scope::new(&guild, bot, app, None)?, id)
 }
 
 async fn guild_list(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
     asked: QueryParameters,
@@ -303,7 +302,7 @@ async fn guild_list(
 
 /// Who may use which command: nobody has changed that here.
 async fn permissions(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -312,7 +311,7 @@ async fn permissions(
 }
 
 async fn guild_set(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
     payload: Payload,
@@ -321,7 +320,7 @@ async fn guild_set(
 }
 
 async fn guild_add(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
     payload: Payload,
@@ -330,24 +329,24 @@ async fn guild_add(
 }
 
 async fn guild_one(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of, id)): At<(Id, Id, Id)>,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     show(&guild, Scope::new(&guild, bot, app, Some(of))?, id)
 }
 
 async fn guild_change(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of, id)): At<(Id, Id, Id)>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     merge(&guild, Scope::new(&guild, bot, app, Some(of))?, id, &payload)
 }
 
 async fn guild_remove(
-    State(guild): Shared,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((app, of, id)): At<(Id, Id, Id)>,
 ) -> EmptyReply {

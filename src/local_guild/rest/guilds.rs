@@ -8,9 +8,9 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::body::{At, Bot, Payload, QueryParameters};
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::Guild;
+use crate::local_guild::guild::{Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::MEMBERS_LIMITED;
 use crate::local_guild::right;
@@ -30,11 +30,11 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/guilds/{guild}/stickers", get(nothing))
 }
 
-async fn gateway(State(guild): State<Arc<Guild>>) -> Json<Value> {
+async fn gateway(State(guild): GuildState) -> Json<Value> {
     Json(json!({"url": guild.gateway}))
 }
 
-async fn gateway_bot(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Json<Value> {
+async fn gateway_bot(State(guild): GuildState, Bot(bot): Bot) -> Json<Value> {
     let (left, day) = guild.sessions.starts_left(bot);
     let left = guild.faults.logins_left(left);
     // Milliseconds until the count starts anew; before it has begun there is nothing to wait for.
@@ -47,11 +47,11 @@ async fn gateway_bot(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Json<Val
 }
 
 async fn guild(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.render(None, |render| {
         render.state.check_member(id, bot)?;
         let mut value = render.guild();
@@ -74,7 +74,7 @@ fn may_list(state: &World, guild: Id, bot: Id) -> Result<(), Refusal> {
 }
 
 async fn members(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     asked: QueryParameters,
@@ -89,7 +89,7 @@ async fn members(
 }
 
 async fn search(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     asked: QueryParameters,
@@ -104,10 +104,10 @@ async fn search(
 }
 
 async fn member(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((id, user)): At<(Id, String)>,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let user =
         if user == "@me" { bot } else { user.parse().map_err(|_| Refusal::UnknownMember)? };
     guild.render(None, |render| {
@@ -119,11 +119,11 @@ async fn member(
 
 /// Changes a member: a bot's own nickname here, or with the right to manage roles anybody's roles.
 async fn change(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((id, user)): At<(Id, String)>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let user =
         if user == "@me" { bot } else { user.parse().map_err(|_| Refusal::UnknownMember)? };
     guild.change(|draft| {
@@ -161,10 +161,6 @@ async fn change(
 }
 
 /// Emojis and stickers: this guild has none.
-async fn nothing(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(id): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn nothing(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> JsonReply {
     guild.read(|state| state.check_member(id, bot).map(|_| Json(json!([]))))
 }

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::body::{At, Payload, QueryParameters};
 use super::messages::{put, rendered};
 use crate::local_guild::compose::ComposedMessage;
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::guild::{Draft, Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::limits::{check_dialog, check_suggestions};
 use crate::local_guild::model::{
@@ -206,7 +206,7 @@ fn adorn(message: &mut Message, interaction: &Interaction) {
 }
 
 async fn callback(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((id, token)): At<(Id, String)>,
     asked: QueryParameters,
     payload: Payload,
@@ -312,7 +312,7 @@ pub(super) fn follow_up(
     application: Id,
     token: &str,
     payload: &Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.read(|state| by_token(state, application, token).map(|_| ()))?;
     let composed = ComposedMessage::new(guild, payload)?;
     let (channel, id) = guild.change(|draft| {

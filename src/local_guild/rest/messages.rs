@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::compose::ComposedMessage;
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::guild::{Draft, Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, Channel, Message};
 use crate::local_guild::payload::is_ephemeral;
@@ -112,21 +112,16 @@ pub(crate) fn create_as(
 }
 
 /// A message as one viewer gets it over REST.
-pub(crate) fn rendered(
-    guild: &Guild,
-    viewer: Option<Id>,
-    channel: Id,
-    id: Id,
-) -> Result<Json<Value>, Refusal> {
+pub(crate) fn rendered(guild: &Guild, viewer: Option<Id>, channel: Id, id: Id) -> JsonReply {
     guild.render(viewer, |render| Ok(Json(render.message(render.state.message(channel, id)?))))
 }
 
 async fn create(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.read(|state| state.channel_for(channel, bot).map(|_| ()))?;
     let composed = ComposedMessage::new(&guild, &payload)?;
     let id = create_as(&guild, bot, channel, &composed)?;
@@ -170,7 +165,7 @@ pub(crate) fn page(
 }
 
 async fn list(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     asked: QueryParameters,
@@ -179,10 +174,10 @@ async fn list(
 }
 
 async fn one(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     rendered(&guild, Some(bot), channel, message)
 }
@@ -218,11 +213,11 @@ pub(crate) fn by_author(user: Id) -> impl FnOnce(&Message) -> Result<(), Refusal
 }
 
 async fn edit(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let composed = ComposedMessage::new(&guild, &payload)?;
     edit_if(&guild, channel, message, &composed, by_author(bot))?;
     rendered(&guild, Some(bot), channel, message)
@@ -242,7 +237,7 @@ pub(crate) fn remove(draft: &mut Draft<'_>, channel: Id, id: Id) -> Result<(), R
 }
 
 async fn delete(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> EmptyReply {
@@ -266,7 +261,7 @@ struct Bulk {
 }
 
 async fn bulk_delete(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     payload: Payload,
@@ -307,7 +302,7 @@ pub(crate) fn type_as(guild: &Guild, user: Id, channel: Id) -> Result<(), Refusa
     })
 }
 
-async fn typing(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(channel): At<Id>) -> EmptyReply {
+async fn typing(State(guild): GuildState, Bot(bot): Bot, At(channel): At<Id>) -> EmptyReply {
     type_as(&guild, bot, channel)?;
     Ok(StatusCode::NO_CONTENT)
 }

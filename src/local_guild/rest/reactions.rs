@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::body::EmptyReply;
 use super::body::{At, Bot, QueryParameters};
 use super::messages::listed;
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::Guild;
+use crate::local_guild::guild::{Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, Channel, Message, MessageKind, Pin, Reaction, Reference};
 use crate::local_guild::payload;
@@ -86,7 +86,7 @@ pub(crate) fn react(
 }
 
 async fn add(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message, emoji, user)): At<(Id, Id, String, String)>,
 ) -> EmptyReply {
@@ -98,7 +98,7 @@ async fn add(
 }
 
 async fn take_back(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message, emoji, user)): At<(Id, Id, String, String)>,
 ) -> EmptyReply {
@@ -124,7 +124,7 @@ fn wipe(guild: &Guild, bot: Id, (channel, message): (Id, Id), emoji: Option<&str
 }
 
 async fn clear(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> EmptyReply {
@@ -132,7 +132,7 @@ async fn clear(
 }
 
 async fn clear_one(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message, emoji)): At<(Id, Id, String)>,
 ) -> EmptyReply {
@@ -140,7 +140,7 @@ async fn clear_one(
 }
 
 async fn who(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message, emoji)): At<(Id, Id, String)>,
     asked: QueryParameters,
@@ -163,11 +163,11 @@ async fn who(
 }
 
 async fn pins(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let limit = asked.count("limit", 50, 50);
     let before = asked.time("before")?;
     guild.render(Some(bot), |render| {
@@ -185,7 +185,7 @@ async fn pins(
 }
 
 async fn old_pins(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -205,7 +205,7 @@ fn pinning(world: &World, channel: Id, bot: Id) -> Result<&Channel, Refusal> {
 }
 
 async fn pin(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> EmptyReply {
@@ -234,7 +234,7 @@ async fn pin(
 }
 
 async fn unpin(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> EmptyReply {

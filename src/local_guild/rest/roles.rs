@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::guild::{Draft, Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::Role;
 use crate::local_guild::payload;
@@ -34,7 +34,7 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
 }
 
 async fn list(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -44,11 +44,7 @@ async fn list(
     })
 }
 
-async fn counts(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(id): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn counts(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> JsonReply {
     guild.read(|state| {
         state.check_member(id, bot)?;
         let held = |role: Id| state.members().filter(|it| it.roles.contains(&role)).count();
@@ -58,11 +54,7 @@ async fn counts(
     })
 }
 
-async fn one(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At((id, role)): At<(Id, Id)>,
-) -> Result<Json<Value>, Refusal> {
+async fn one(State(guild): GuildState, Bot(bot): Bot, At((id, role)): At<(Id, Id)>) -> JsonReply {
     guild.read(|state| {
         state.check_member(id, bot)?;
         Ok(Json(payload::role(state.role(role)?)))
@@ -113,11 +105,11 @@ pub(crate) fn insert(draft: &mut Draft<'_>, role: Role) {
 }
 
 async fn create(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let made = guild.change(|draft| {
         draft.state.may_in_guild(bot, id, right::MANAGE_ROLES)?;
         if draft.state.roles.len() >= MOST {
@@ -154,11 +146,11 @@ fn below(world: &World, bot: Id, role: Id) -> Result<Role, Refusal> {
 }
 
 async fn change(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((id, role)): At<(Id, Id)>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.change(|draft| {
         draft.state.may_in_guild(bot, id, right::MANAGE_ROLES)?;
         let mut found = below(draft.state, bot, role)?;
@@ -177,7 +169,7 @@ struct NewPosition {
 }
 
 async fn reorder(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
@@ -217,7 +209,7 @@ pub(crate) fn discard(draft: &mut Draft<'_>, role: Id) {
 }
 
 async fn remove(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((id, role)): At<(Id, Id)>,
 ) -> EmptyReply {
@@ -254,18 +246,10 @@ fn set(guild: &Guild, bot: Id, (id, user, role): (Id, Id, Id), given: bool) -> E
     })
 }
 
-async fn give(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(at): At<(Id, Id, Id)>,
-) -> EmptyReply {
+async fn give(State(guild): GuildState, Bot(bot): Bot, At(at): At<(Id, Id, Id)>) -> EmptyReply {
     set(&guild, bot, at, true)
 }
 
-async fn take(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(at): At<(Id, Id, Id)>,
-) -> EmptyReply {
+async fn take(State(guild): GuildState, Bot(bot): Bot, At(at): At<(Id, Id, Id)>) -> EmptyReply {
     set(&guild, bot, at, false)
 }

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::body::EmptyReply;
 use super::body::{At, Bot, Payload, QueryParameters};
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::Guild;
+use crate::local_guild::guild::{Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{
     Author, Channel, ChannelKind, Message, MessageKind, Reference, Thread,
@@ -104,7 +104,7 @@ fn created(guild: &Guild, id: Id) -> Result<(StatusCode, Json<Value>), Refusal> 
 }
 
 async fn from_message(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
     payload: Payload,
@@ -113,7 +113,7 @@ async fn from_message(
 }
 
 async fn alone(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     payload: Payload,
@@ -149,7 +149,7 @@ fn set_member(guild: &Guild, bot: Id, channel: Id, user: Id, inside: bool) -> Em
 }
 
 async fn join(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
 ) -> EmptyReply {
@@ -157,7 +157,7 @@ async fn join(
 }
 
 async fn leave(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
 ) -> EmptyReply {
@@ -165,10 +165,10 @@ async fn leave(
 }
 
 async fn member(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let user = person(&user, bot)?;
     guild.render(None, |render| {
         let place = render.state.channel_for(channel, bot)?;
@@ -181,7 +181,7 @@ async fn member(
 }
 
 async fn members(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -225,11 +225,7 @@ impl Page<'_> {
     }
 }
 
-async fn active(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(id): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn active(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> JsonReply {
     guild.read(|state| state.check_member(id, bot).map(|_| ()))?;
     let wanted = |thread: &Thread| !thread.archived;
     let page = Page { parent: None, wanted: &wanted, before: None, limit: usize::MAX };
@@ -242,7 +238,7 @@ fn archive(
     channel: Id,
     asked: &QueryParameters,
     wanted: &dyn Fn(&Thread) -> bool,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let wanted = |thread: &Thread| thread.archived && wanted(thread);
     let limit = asked.count("limit", 50, 100);
     let before = asked.time("before")?;
@@ -250,32 +246,32 @@ fn archive(
 }
 
 async fn archived(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     archive(&guild, bot, channel, &asked, &|thread| !thread.private)
 }
 
 async fn archived_private(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let needed = right::MANAGE_THREADS | right::READ_MESSAGE_HISTORY;
     guild.read(|state| state.may(bot, channel, needed).map(|_| ()))?;
     archive(&guild, bot, channel, &asked, &|thread| thread.private)
 }
 
 async fn archived_joined(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     archive(&guild, bot, channel, &asked, &|thread| thread.private && thread.members.contains(&bot))
 }

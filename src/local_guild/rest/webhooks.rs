@@ -18,9 +18,9 @@ use super::body::{At, Bot, Payload, QueryParameters};
 use super::interactions;
 use super::messages::{edit_if, put, remove, rendered};
 use crate::local_guild::compose::ComposedMessage;
-use crate::local_guild::error::Refusal;
+use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
-use crate::local_guild::guild::Guild;
+use crate::local_guild::guild::{Guild, GuildState};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, ChannelKind, Message, Webhook};
 use crate::local_guild::payload;
@@ -91,16 +91,16 @@ pub(super) fn keep_picture(
     Ok(Some(key))
 }
 
-fn show(guild: &Guild, id: Id, with_token: bool) -> Result<Json<Value>, Refusal> {
+fn show(guild: &Guild, id: Id, with_token: bool) -> JsonReply {
     guild.read(|state| Ok(Json(payload::webhook(state.webhook(id)?, state, with_token))))
 }
 
 async fn create(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let name = payload.name("name", 80)?;
     check_name("name", &name)?;
     let avatar = keep_picture(&guild, "avatar", payload.get("avatar"))?;
@@ -140,7 +140,7 @@ fn listed(guild: &Guild, bot: Id, wanted: impl Fn(&Webhook) -> bool) -> Json<Vec
 }
 
 async fn of_channel(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -149,7 +149,7 @@ async fn of_channel(
 }
 
 async fn of_guild(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
@@ -165,7 +165,7 @@ fn check_token(guild: &Guild, id: Id, token: &str) -> Result<Webhook, Refusal> {
     })
 }
 
-fn update(guild: &Guild, id: Id, payload: &Payload) -> Result<Json<Value>, Refusal> {
+fn update(guild: &Guild, id: Id, payload: &Payload) -> JsonReply {
     if let Some(name) = payload.text("name") {
         check_name("name", name)?;
     }
@@ -209,51 +209,41 @@ fn managed(guild: &Guild, bot: Id, id: Id) -> Result<Webhook, Refusal> {
     })
 }
 
-async fn one(
-    State(guild): State<Arc<Guild>>,
-    Bot(bot): Bot,
-    At(id): At<Id>,
-) -> Result<Json<Value>, Refusal> {
+async fn one(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> JsonReply {
     let hook = managed(&guild, bot, id)?;
     show(&guild, id, hook.application == Some(bot))
 }
 
-async fn by_token(
-    State(guild): State<Arc<Guild>>,
-    At((id, token)): At<(Id, String)>,
-) -> Result<Json<Value>, Refusal> {
+async fn by_token(State(guild): GuildState, At((id, token)): At<(Id, String)>) -> JsonReply {
     check_token(&guild, id, &token)?;
     show(&guild, id, true)
 }
 
 async fn change(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     managed(&guild, bot, id)?;
     update(&guild, id, &payload)
 }
 
 async fn change_by_token(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((id, token)): At<(Id, String)>,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     check_token(&guild, id, &token)?;
     update(&guild, id, &payload)
 }
 
-async fn drop_one(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> EmptyReply {
+async fn drop_one(State(guild): GuildState, Bot(bot): Bot, At(id): At<Id>) -> EmptyReply {
     managed(&guild, bot, id)?;
     discard(&guild, id)
 }
 
-async fn drop_by_token(
-    State(guild): State<Arc<Guild>>,
-    At((id, token)): At<(Id, String)>,
-) -> EmptyReply {
+async fn drop_by_token(State(guild): GuildState, At((id, token)): At<(Id, String)>) -> EmptyReply {
     check_token(&guild, id, &token)?;
     discard(&guild, id)
 }
@@ -270,7 +260,7 @@ fn place(guild: &Guild, hook: &Webhook, asked: &QueryParameters) -> Result<Id, R
 }
 
 async fn execute(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((id, token)): At<(Id, String)>,
     asked: QueryParameters,
     payload: Payload,
@@ -332,20 +322,20 @@ fn find(
 }
 
 async fn message(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((id, token, message)): At<(Id, String, String)>,
     asked: QueryParameters,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
     rendered(&guild, None, channel, message)
 }
 
 async fn edit(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((id, token, message)): At<(Id, String, String)>,
     asked: QueryParameters,
     payload: Payload,
-) -> Result<Json<Value>, Refusal> {
+) -> JsonReply {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
     let composed = ComposedMessage::new(&guild, &payload)?;
     edit_if(&guild, channel, message, &composed, |_: &Message| Ok(()))?;
@@ -354,7 +344,7 @@ async fn edit(
 }
 
 async fn delete(
-    State(guild): State<Arc<Guild>>,
+    State(guild): GuildState,
     At((id, token, message)): At<(Id, String, String)>,
     asked: QueryParameters,
 ) -> EmptyReply {
