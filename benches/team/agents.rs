@@ -16,13 +16,16 @@ use teams::agents::codex::{CodexSettings, Sandbox};
 use teams::agents::{
     Agent, ContractFns, Driver, Limits, PersonMessage, RunSpec, Task, Watch, WriteAccess,
 };
-use teams::domain::budget::Allowance;
+use teams::domain::budget::{Allowance, SharedBudgets};
 use teams::domain::config::ModelApi;
 use teams::domain::ids::RunId;
 use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
+use teams::domain::time::Timestamp;
 use teams::engine::contract;
-use teams::model_proxy::{AllowedHosts, ModelProxy, ModelServers, ProxyOptions, Server};
+use teams::model_proxy::{
+    AllowedHosts, ModelProxy, ModelServers, ProxyOptions, RunAllowance, Server,
+};
 use teams::platform::spawn::set_own_binary;
 
 use super::{Guild, PATIENCE, Team, Voice, setting};
@@ -190,7 +193,13 @@ async fn proxy(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
         run_dir: spec.run_dir.clone(),
         servers: ["codex".to_owned()].into(),
         outside: AllowedHosts::Nothing,
-        allowance: Allowance::default(),
+        run: RunAllowance {
+            run_id: spec.run_id.clone(),
+            generation: 1,
+            began: Timestamp::from_millis(0),
+            allowance: Allowance::default(),
+            shared: SharedBudgets::default(),
+        },
         refused: tokio::sync::mpsc::channel(1).0,
     };
     let proxy = Arc::new(models).open(opening).await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::config::AgentKind;
-use crate::domain::ids::SprintId;
+use crate::domain::ids::{RunId, SprintId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -70,6 +70,24 @@ impl Allowance {
                 (one, two) => one.or(two),
             },
         }
+    }
+}
+
+/// Budgets that a run spends from together with others, as they stood when it began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedBudgets {
+    /// What was left of each, by what it is for.
+    pub left: BTreeMap<String, Allowance>,
+    /// The runs under way then, with their generations: what they had spent so far is not taken off yet.
+    pub beside: BTreeSet<(RunId, u32)>,
+}
+
+impl SharedBudgets {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::assignment::Control;
-use crate::domain::budget::Allowance;
+use crate::domain::budget::{Allowance, SharedBudgets};
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
 use crate::domain::evidence::{ChangedPath, Isolation, ReportedWork};
@@ -48,6 +48,9 @@ pub struct Run {
     /// What it may spend; set when the run is let begin.
     #[serde(default)]
     pub allowance: Allowance,
+    /// What it may spend together with others; set when the run is let begin.
+    #[serde(default, skip_serializing_if = "SharedBudgets::is_empty")]
+    pub shared_budgets: SharedBudgets,
     /// Whether its room was told that the model's server refuses it for now.
     #[serde(default)]
     pub told_of_limit: bool,
@@ -85,6 +88,7 @@ impl Run {
             agent: AgentKind::default(),
             approach: Approach::default(),
             allowance: Allowance::default(),
+            shared_budgets: SharedBudgets::default(),
             told_of_limit: false,
             granted: None,
             controls: Vec::new(),

@@ -59,7 +59,7 @@ pub(super) fn failed(
 ) {
     let Failure { kind, message, until, answer: _ } = failure;
     match (kind, until) {
-        (FailKind::Budget, _) if gates::spending::ask_if_spent(turn, id, report.role, why) => {
+        (FailKind::Budget, _) if gates::spending::ask_if_spent(turn, id, report, why) => {
             return;
         }
         (FailKind::Quota, Some(until)) if wait(turn, id, report, until, why) => return,

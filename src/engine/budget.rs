@@ -1,21 +1,21 @@
 //! What may be spent, and what happens when it is: at four fifths people are told, and at the end no run
 //! begins before a person says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::say;
 use super::turn::Turn;
-use crate::domain::budget::{Allowance, BudgetUse, PlanLimit, Scope};
+use crate::domain::budget::{Allowance, BudgetUse, PlanLimit, Scope, SharedBudgets};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::policy::Policy;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::run::Run;
+use crate::domain::run::{Run, RunReport};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -34,6 +34,10 @@ pub(super) struct Account {
 impl Account {
     fn share(&self) -> f64 {
         self.budget_use.limit(self.budget).share(self.budget_use.used)
+    }
+
+    fn left(&self) -> Allowance {
+        self.budget_use.limit(self.budget).left(self.budget_use.used)
     }
 
     pub(super) fn is_spent(&self) -> bool {
@@ -118,9 +122,37 @@ pub(super) fn spent(turn: &Turn<'_>, id: &RequestId, role: Role) -> Option<Accou
 
 /// What a run of the role on the request may spend: the narrowest of what is left.
 pub(super) fn allowance(turn: &Turn<'_>, id: &RequestId, role: Role) -> Allowance {
-    let all = accounts(turn, id, role).into_iter();
-    let left = all.map(|it| it.budget_use.limit(it.budget).left(it.budget_use.used));
+    let left = accounts(turn, id, role).into_iter().map(|it| it.left());
     left.fold(turn.policy.budgets.run, Allowance::and)
+}
+
+/// What it may spend together with those under way, of which nobody knows yet what they have spent.
+pub(super) fn shared(turn: &Turn<'_>, run: &Run) -> SharedBudgets {
+    let Some(request) = turn.request(&run.request_id) else { return SharedBudgets::default() };
+    let name = |scope| format!("{scope} {}", subject(turn, request, run.role, scope));
+    let accounts = accounts(turn, &run.request_id, run.role).into_iter();
+    let left: BTreeMap<_, _> = accounts.map(|it| (name(it.scope), it.left())).collect();
+    let others = turn.before().runs.values().filter(|it| it.run_id != run.run_id);
+    let beside = others.map(|it| (it.run_id.clone(), it.generation));
+    match left.is_empty() {
+        true => SharedBudgets::default(),
+        false => SharedBudgets { left, beside: beside.collect() },
+    }
+}
+
+/// The budget that runs under way have used up together with one that was stopped for it: the fullest, though what the
+/// others have spent is not taken off yet. None where the run had used up what it may spend by itself.
+pub(super) fn spent_together(
+    turn: &Turn<'_>,
+    id: &RequestId,
+    report: &RunReport,
+) -> Option<Account> {
+    let alone = turn.policy.budgets.run;
+    let others = turn.before().runs.values().any(|it| it.run_id != report.run_id);
+    if !others || !alone.is_unlimited() && alone.share(report.usage) >= 1.0 {
+        return None;
+    }
+    accounts(turn, id, report.role).into_iter().max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
 /// A run has spent this: it is noted, and people are told of what is nearly used up.

@@ -74,6 +74,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         return refuse(turn, &run, &envelope, "a budget is used up");
     }
     let allowance = budget::allowance(turn, &run.request_id, run.role);
+    let shared_budgets = budget::shared(turn, &run);
     let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = Some(run.run_id.clone());
@@ -81,7 +82,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     }
     read(turn, &run);
     turn.save(Envelope { attempts: envelope.attempts + 1, ..envelope });
-    turn.save(Run { allowance, approach, ..run });
+    turn.save(Run { allowance, shared_budgets, approach, ..run });
     Answer::Accepted
 }
 
@@ -172,6 +173,7 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
         started_at: turn.now,
         granted: None,
         allowance: budget::allowance(turn, &run.request_id, run.role),
+        shared_budgets: budget::shared(turn, &run),
         // Its prompt is made of the records as they are then.
         controls: Vec::new(),
         calls: BTreeSet::new(),

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::error::ModelProxyError;
+use super::servers::ModelServers;
+use super::shared_budgets::{RunAllowance, RunSpending, SpendingOfRuns};
 use super::usage::ResponseFacts;
-use crate::domain::budget::{Allowance, PriceTable};
+use crate::domain::budget::PriceTable;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::platform::{files, tasks};
@@ -66,7 +68,9 @@ pub struct RateLimitSign {
 #[derive(Debug)]
 pub(super) struct Meter {
     kept: Mutex<SavedAccess>,
-    allowance: Allowance,
+    /// What it has spent, for those that share its budgets.
+    spending: Arc<RunSpending>,
+    all: Arc<SpendingOfRuns>,
     prices: PriceTable,
     run_dir: PathBuf,
     signs: watch::Sender<RateLimitSign>,
@@ -77,13 +81,15 @@ pub(super) struct Meter {
 impl Meter {
     pub(super) fn new(
         kept: SavedAccess,
-        allowance: Allowance,
-        prices: PriceTable,
+        run: RunAllowance,
+        models: &ModelServers,
         run_dir: PathBuf,
     ) -> Meter {
+        let (all, prices) = (Arc::clone(&models.spending), models.prices.clone());
+        let spending = all.begin(run, kept.counted.usage);
         let signs = watch::Sender::new(RateLimitSign::default());
         let (kept, writing) = (Mutex::new(kept), Mutex::default());
-        Meter { kept, allowance, prices, run_dir, signs, writing }
+        Meter { kept, spending, all, prices, run_dir, signs, writing }
     }
 
     /// Follows what servers say of rate limits.
@@ -103,7 +109,7 @@ impl Meter {
 
     /// Whether the run has spent what it may.
     pub(super) fn is_spent(&self) -> bool {
-        !self.allowance.is_unlimited() && self.allowance.share(self.counted().usage) >= 1.0
+        self.all.is_spent(&self.spending)
     }
 
     /// The run asks for more than it may spend.
@@ -127,6 +133,7 @@ impl Meter {
             let usage = self.prices.priced(&kept.model, told.cost.unwrap_or(guess));
             let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
+            self.spending.set(counted.usage);
             counted.requests += 1;
             counted.last_input = usage.input_tokens;
             counted.guessed |= guessed;

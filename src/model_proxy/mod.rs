@@ -15,6 +15,7 @@ mod meter;
 mod outside;
 mod proxy;
 mod servers;
+mod shared_budgets;
 mod usage;
 
 pub use configured::{configured, server_of};
@@ -23,3 +24,4 @@ pub use meter::{MeterReading, RateLimitSign, is_kept, usage_in};
 pub use outside::AllowedHosts;
 pub use proxy::{ModelProxy, ProxyOptions, RefusedCall, socket_in};
 pub use servers::{ModelServers, Server};
+pub use shared_budgets::RunAllowance;

@@ -23,9 +23,9 @@ use super::error::ModelProxyError;
 use super::meter::{self, Meter, MeterReading, RateLimitSign, SavedAccess};
 use super::outside::{self, AllowedHosts};
 use super::servers::ModelServers;
+use super::shared_budgets::RunAllowance;
 use super::{api, forward};
 use crate::agents::{self, AgentOutcome, ProxyAddress};
-use crate::domain::budget::Allowance;
 use crate::domain::conversation::{Fill, FillUnit};
 use crate::domain::refusal::Refusal;
 use crate::domain::usage::Usage;
@@ -53,8 +53,8 @@ pub struct ProxyOptions {
     pub servers: BTreeSet<String>,
     /// What else it leads to.
     pub outside: AllowedHosts,
-    /// What the run may spend.
-    pub allowance: Allowance,
+    /// The run, and what it may spend.
+    pub run: RunAllowance,
     /// Where to say what was refused.
     pub refused: mpsc::Sender<RefusedCall>,
 }
@@ -173,7 +173,7 @@ impl ModelServers {
         self: &Arc<Self>,
         options: ProxyOptions,
     ) -> Result<ModelProxy, ModelProxyError> {
-        let ProxyOptions { socket, port, run_dir, servers, outside, allowance, refused } = options;
+        let ProxyOptions { socket, port, run_dir, servers, outside, run, refused } = options;
         if socket.as_os_str().len() > LONGEST_PATH {
             return Err(ModelProxyError::TooLong(LONGEST_PATH));
         }
@@ -202,7 +202,7 @@ impl ModelServers {
         };
         files::create_dir_all(&run_dir)?;
         files::set_mode(&run_dir, 0o700)?;
-        let meter = Arc::new(Meter::new(kept, allowance, self.prices.clone(), run_dir));
+        let meter = Arc::new(Meter::new(kept, run, self, run_dir));
         meter.keep()?;
         let stop = CancellationToken::new();
         let shared = Arc::new(Connections {

@@ -1,11 +1,13 @@
 //! The model servers of a team, with their keys.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::error::ModelProxyError;
+use super::shared_budgets::SpendingOfRuns;
 use crate::domain::budget::PriceTable;
 use crate::domain::config::ModelApi;
 use crate::platform::redact;
@@ -31,6 +33,7 @@ pub struct Server {
 pub struct ModelServers {
     pub(super) servers: BTreeMap<String, Server>,
     pub(super) prices: PriceTable,
+    pub(super) spending: Arc<SpendingOfRuns>,
     http: reqwest::Client,
     local: reqwest::Client,
 }
@@ -70,6 +73,7 @@ impl ModelServers {
         Ok(ModelServers {
             servers,
             prices,
+            spending: Arc::default(),
             http: client().build()?,
             local: client().no_proxy().build()?,
         })

@@ -69,7 +69,8 @@ fn proxy(team: &Team, run: &Run, agent: &Agent) -> Option<JobProxy> {
     let agents = &team.workspace.runtime.agents;
     let (servers, outside) = (servers_for(agents, run.agent, &team.models), outside(team, run));
     let needed = !matches!(agent, Agent::Rehearsal(_)) || outside.is_open();
-    needed.then_some(JobProxy { servers, outside, allowance: run.allowance })
+    let (allowance, shared_budgets) = (run.allowance, run.shared_budgets.clone());
+    needed.then_some(JobProxy { servers, outside, allowance, shared_budgets })
 }
 
 /// The job of a generation of a run. Blocks: it reads git, and the records, for which the store has to have settled.

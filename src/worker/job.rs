@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::RunSpec;
-use crate::domain::budget::Allowance;
+use crate::domain::budget::{Allowance, SharedBudgets};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, RunId};
 use crate::domain::lifecycle::StepName;
@@ -69,6 +69,9 @@ pub struct JobProxy {
     pub outside: AllowedHosts,
     /// What the run may spend.
     pub allowance: Allowance,
+    /// What it may spend together with others.
+    #[serde(default)]
+    pub shared_budgets: SharedBudgets,
 }
 
 impl JobSpec {

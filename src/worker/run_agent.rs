@@ -21,7 +21,7 @@ use crate::domain::evidence::{ChangedPath, Isolation, ReportedWork};
 use crate::domain::run::{FailKind, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
 use crate::git::{GitError, TreeId, Worktree};
-use crate::model_proxy::{self, ModelProxy, ProxyOptions, socket_in};
+use crate::model_proxy::{self, ModelProxy, ProxyOptions, RunAllowance, socket_in};
 use crate::platform::plug::{self, Point};
 use crate::platform::{clock, full_disk, tasks};
 
@@ -132,7 +132,13 @@ impl RunAgent {
             run_dir: dir.to_owned(),
             servers: proxy.servers,
             outside: proxy.outside,
-            allowance: proxy.allowance,
+            run: RunAllowance {
+                run_id: job.run_id.clone(),
+                generation: job.generation,
+                began: job.started_at,
+                allowance: proxy.allowance,
+                shared: proxy.shared_budgets,
+            },
             refused: refused_calls::of(&self.worker, &job.run_id),
         };
         let opened = match run_socket::make_folder(dir) {

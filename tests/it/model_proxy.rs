@@ -13,12 +13,13 @@ use futures_util::StreamExt as _;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use teams::agents::AgentOutcome;
-use teams::domain::budget::{Allowance, Price, PriceTable};
+use teams::domain::budget::{Allowance, Price, PriceTable, SharedBudgets};
 use teams::domain::config::ModelApi;
 use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome};
+use teams::domain::time::Timestamp;
 use teams::domain::usage::Usage;
 use teams::model_proxy::{
-    AllowedHosts, MeterReading, ModelProxy, ModelServers, ProxyOptions, Server,
+    AllowedHosts, MeterReading, ModelProxy, ModelServers, ProxyOptions, RunAllowance, Server,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -130,7 +131,13 @@ impl Place {
             run_dir: self.folder.path().join("run"),
             servers: BTreeSet::from(["one", "two", "gone"].map(str::to_owned)),
             outside: AllowedHosts::Nothing,
-            allowance: Allowance::default(),
+            run: RunAllowance {
+                run_id: "r1".parse().unwrap(),
+                generation: 1,
+                began: Timestamp::from_millis(0),
+                allowance: Allowance::default(),
+                shared: SharedBudgets::default(),
+            },
             refused: tokio::sync::mpsc::channel(1).0,
         }
     }
@@ -254,9 +261,41 @@ async fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[tokio::test]
+async fn what_runs_spend_at_the_same_time_ends_where_their_budget_does() {
+    let place = Place::new().await;
+    let open = async |name: &str| {
+        let own = place.folder.path().join(name);
+        let share = |opening: &mut ProxyOptions| {
+            (opening.socket, opening.run_dir) = (own.with_extension("sock"), own.clone());
+            opening.run.run_id = name.parse().unwrap();
+            let left = Allowance { usd: None, tokens: Some(200) };
+            opening.run.shared.left.insert("day 2026-03-24".to_owned(), left);
+        };
+        place.open(share).await
+    };
+    let (one, two) = (open("r1").await, open("r2").await);
+    let status = async |proxy: &ModelProxy| {
+        let answer = ask(proxy, "one/responses", &proxy.address().token, &json!({})).await;
+        let status = answer.status();
+        answer.bytes().await.unwrap();
+        status
+    };
+    // Each answer has 110 tokens, and what the last one passes is not taken back.
+    assert_eq!(status(&one).await, 200);
+    assert_eq!(status(&two).await, 200);
+    for proxy in [&one, &two] {
+        assert_eq!(
+            (status(proxy).await, proxy.counted().usage.tokens()),
+            (StatusCode::BAD_REQUEST, 110)
+        );
+    }
+    assert!(one.counted().over_budget && two.counted().over_budget);
+}
+
+#[tokio::test]
 async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     let place = Place::new().await;
-    let limit = |opening: &mut ProxyOptions| opening.allowance.tokens = Some(200);
+    let limit = |opening: &mut ProxyOptions| opening.run.allowance.tokens = Some(200);
     let proxy = place.open(limit).await;
     let kind = |proxy: &ModelProxy, told| match proxy.complete(failed(told)).outcome {
         RunOutcome::Failed { kind, .. } => kind,

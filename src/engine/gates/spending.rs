@@ -6,7 +6,8 @@ use crate::domain::gate::{GateKind, GateState};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{BudgetAtGate, Request};
 use crate::domain::role::Role;
-use crate::engine::budget::{self, Account, spent};
+use crate::domain::run::RunReport;
+use crate::engine::budget::{self, Account, spent, spent_together};
 use crate::engine::turn::Turn;
 use crate::engine::{ending, handoff};
 
@@ -101,10 +102,11 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
 pub(in crate::engine) fn ask_if_spent(
     turn: &mut Turn<'_>,
     id: &RequestId,
-    role: Role,
+    report: &RunReport,
     why: &str,
 ) -> bool {
-    let Some(account) = spent(turn, id, role) else { return false };
-    ask(turn, id, role, &account, why);
+    let alone = spent(turn, id, report.role);
+    let Some(account) = alone.or_else(|| spent_together(turn, id, report)) else { return false };
+    ask(turn, id, report.role, &account, why);
     true
 }

@@ -159,6 +159,32 @@ fn an_agent_that_spent_what_it_was_given_stops_for_a_person() {
 }
 
 #[test]
+fn what_runs_under_way_have_spent_together_is_asked_about() {
+    let mut world = costly(Budgets { day: usd(9.0), ..Budgets::default() });
+    let ids = ["do it", "do another thing"].map(|text| world.message(text));
+    let [first, second] = ids.clone().map(|id| {
+        let mut all = world.state.envelopes.values();
+        let its = all.find(|it| it.envelope.request_id == id).expect("its first run");
+        let its = its.relay_id.clone();
+        world.begin_run(&its).expect("it begins")
+    });
+    let shared = |id: &RunId| world.state.runs[id].shared_budgets.clone();
+    let left: Vec<_> = shared(&first).left.into_values().collect();
+    assert_eq!((left, shared(&first).beside.len()), (vec![usd(9.0)], 0));
+    assert_eq!(shared(&second).beside, [(first.clone(), 1)].into());
+
+    // Its proxy knows what the other spends, and the books do not yet.
+    world.end_run(&second, failure(FailKind::Budget, None));
+    let is_report = |todo: &Todo| matches!(todo, Todo::Report(_));
+    let told = world.todo().into_iter().find(is_report).expect("a report");
+    world.do_well(&told);
+    let asked = gate(&world).expect("a person is asked");
+    assert_eq!((asked.kind, &asked.request_id), (GateKind::Budget, &ids[1]));
+    world.command(press(&asked, ButtonAct::Approve));
+    assert_eq!(world.request(&ids[1]).status, RequestStatus::Delegated);
+}
+
+#[test]
 fn what_a_model_costs_is_known_from_the_table_where_the_agent_does_not_say() {
     let price = Price { input: 2.0, cached: None, output: 10.0 };
     let prices = PriceTable([("*".to_owned(), price)].into());

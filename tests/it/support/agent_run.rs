@@ -8,13 +8,16 @@ use serde_json::{Value, json};
 use teams::agents::{
     Agent, AgentOutcome, Driver, Limits, PersonMessage, RunSpec, Task, Watch, Words, WriteAccess,
 };
-use teams::domain::budget::Allowance;
+use teams::domain::budget::{Allowance, SharedBudgets};
 use teams::domain::config::ModelApi;
 use teams::domain::ids::{MessageId, RunId};
 use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
-use teams::model_proxy::{AllowedHosts, ModelProxy, ModelServers, ProxyOptions, Server};
+use teams::domain::time::Timestamp;
+use teams::model_proxy::{
+    AllowedHosts, ModelProxy, ModelServers, ProxyOptions, RunAllowance, Server,
+};
 use teams::platform::spawn::set_own_binary;
 
 use super::CONTRACT;
@@ -144,7 +147,13 @@ pub(crate) async fn proxy_to(
         run_dir: spec.run_dir.clone(),
         servers: [name.to_owned()].into(),
         outside: AllowedHosts::Nothing,
-        allowance,
+        run: RunAllowance {
+            run_id: spec.run_id.clone(),
+            generation: 1,
+            began: Timestamp::from_millis(0),
+            allowance,
+            shared: SharedBudgets::default(),
+        },
         refused: tokio::sync::mpsc::channel(1).0,
     };
     let proxy = Arc::new(models).open(opening).await.unwrap();
