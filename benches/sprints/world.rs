@@ -219,7 +219,7 @@ impl World {
                 Act::OpenRoom { .. } => {
                     OutgoingOutcome::RoomOpened { thread_id: ChannelId(number) }
                 }
-                Act::Post { .. } | Act::Card { .. } | Act::Board { .. } | Act::Envelope { .. } => {
+                Act::Post(_) | Act::Card { .. } | Act::Board { .. } | Act::Envelope { .. } => {
                     let channel_id = ChannelId(10);
                     OutgoingOutcome::Posted { channel_id, message_ids: vec![MessageId(number)] }
                 }

@@ -219,36 +219,57 @@ pub struct ChoiceMenu {
     pub assumption: String,
 }
 
+/// A message to post.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Post {
+    /// The words.
+    pub content: Content,
+    /// As an answer to this message.
+    #[serde(default)]
+    pub reply_to: Option<MessageId>,
+    /// The one person who may be notified.
+    #[serde(default)]
+    pub mention: Option<UserId>,
+    /// Buttons below the last part.
+    #[serde(default)]
+    pub buttons: Vec<Button>,
+    /// A gate whose card this is: its message id is kept with the gate.
+    #[serde(default)]
+    pub gate_id: Option<GateId>,
+    /// Workspace-relative files to attach.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// A request whose room hangs on this message once it is posted.
+    #[serde(default)]
+    pub room_of: Option<RequestId>,
+    /// Lists to choose from, above the buttons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub menus: Vec<Menu>,
+}
+
+impl Post {
+    /// Words alone.
+    #[must_use]
+    pub const fn new(content: Content) -> Self {
+        Self {
+            content,
+            reply_to: None,
+            mention: None,
+            buttons: Vec::new(),
+            gate_id: None,
+            files: Vec::new(),
+            room_of: None,
+            menus: Vec::new(),
+        }
+    }
+}
+
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum Act {
     /// Post a message (split where it is too long).
-    Post {
-        /// The words.
-        content: Content,
-        /// As an answer to this message.
-        #[serde(default)]
-        reply_to: Option<MessageId>,
-        /// The one person who may be notified.
-        #[serde(default)]
-        mention: Option<UserId>,
-        /// Buttons below the last part.
-        #[serde(default)]
-        buttons: Vec<Button>,
-        /// A gate whose card this is: its message id is kept with the gate.
-        #[serde(default)]
-        gate_id: Option<GateId>,
-        /// Workspace-relative files to attach.
-        #[serde(default)]
-        files: Vec<String>,
-        /// A request whose room hangs on this message once it is posted.
-        #[serde(default)]
-        room_of: Option<RequestId>,
-        /// Lists to choose from, above the buttons.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        menus: Vec<Menu>,
-    },
+    Post(Post),
     /// Create the status card of a request, or edit it in place.
     Card {
         /// The words (a template that yields an embed).

@@ -9,7 +9,7 @@ use super::turn::Turn;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, Post, Priority, Target, Voice};
 use crate::domain::request::{ReplyRoute, Request, fingerprint};
 
 pub(super) fn print(message: &Message) -> String {
@@ -74,16 +74,10 @@ pub(super) fn reply_about(
 
 pub(super) fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: Value) -> Act {
     let language = Language::of(&message.content).unwrap_or(turn.policy.language);
-    Act::Post {
-        content: say::content(key, language, values),
+    Act::Post(Post {
         reply_to: Some(message.message_id),
-        mention: None,
-        buttons: Vec::new(),
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
-        menus: Vec::new(),
-    }
+        ..Post::new(say::content(key, language, values))
+    })
 }
 
 /// The open requests that a message began or belongs to, each with whether it began it. Words to one that was split

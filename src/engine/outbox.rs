@@ -13,7 +13,7 @@ use crate::domain::gate::Gate;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
 use crate::domain::outgoing::{
     Act, ButtonAct, DeliveryRefusal, Menu, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState,
-    Priority, REFUSED_KEPT, SET_ASIDE, Target, Voice,
+    Post, Priority, REFUSED_KEPT, SET_ASIDE, Target, Voice,
 };
 use crate::domain::record::RecordId;
 use crate::domain::request::EventKind;
@@ -72,7 +72,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
             }
         }
         OutgoingOutcome::Posted { channel_id, message_ids } => {
-            if let (Act::Post { room_of: Some(request), .. }, Some(first)) =
+            if let (Act::Post(Post { room_of: Some(request), .. }), Some(first)) =
                 (&old.act, message_ids.first())
             {
                 hang_room(turn, request, channel_id, *first);
@@ -85,7 +85,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         room.card_id = message_ids.first().copied();
                     }
                 }
-                Act::Post { gate_id: Some(gate_id), .. } => {
+                Act::Post(Post { gate_id: Some(gate_id), .. }) => {
                     let card = message_ids.last().map(|message| (channel_id, *message));
                     match (turn.before().gates.get(gate_id), card) {
                         (Some(gate), _) => {
@@ -98,7 +98,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         (None, None) => {}
                     }
                 }
-                Act::Post { gate_id: None, menus, .. }
+                Act::Post(Post { gate_id: None, menus, .. })
                     if matches!(menus.first(), Some(Menu::Choice(_))) =>
                 {
                     if let (Some(id), Some(message)) = (&old.request_id, message_ids.last()) {
@@ -111,7 +111,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         }
                     }
                 }
-                Act::Post { gate_id: None, buttons, .. }
+                Act::Post(Post { gate_id: None, buttons, .. })
                     if buttons.first().is_some_and(|it| it.act == ButtonAct::Pass) =>
                 {
                     if let (Some(button), Some(message)) = (buttons.first(), message_ids.last()) {
@@ -123,7 +123,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         super::pinned_board::posted(turn, sprint_id, channel_id, *message);
                     }
                 }
-                Act::Post { gate_id: None, .. }
+                Act::Post(Post { gate_id: None, .. })
                 | Act::Pin { .. }
                 | Act::OpenRoom { .. }
                 | Act::React { .. }
@@ -166,7 +166,7 @@ fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str, dismissed_by: Op
 /// Whether what Discord refuses is words that somebody has to get, or at least give up.
 fn is_kept(outgoing: &Outgoing) -> bool {
     let words = match &outgoing.act {
-        Act::Post { .. } | Act::Card { .. } | Act::Envelope { .. } => true,
+        Act::Post(_) | Act::Card { .. } | Act::Envelope { .. } => true,
         // The board is shown anew by itself, and without a thread of its own a request is answered where it was asked.
         Act::Board { .. }
         | Act::Pin { .. }
@@ -305,11 +305,11 @@ fn hang_room(turn: &mut Turn<'_>, id: &RequestId, channel_id: ChannelId, message
 /// channel. Words of a direct message are nobody else's. Whether there is such a place.
 fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
     let act = match (&refused.act, refused.priority) {
-        (Act::Post { .. }, Priority::Final | Priority::Approval | Priority::Error) => {
+        (Act::Post(_), Priority::Final | Priority::Approval | Priority::Error) => {
             refused.act.clone()
         }
         (
-            Act::Post { .. }
+            Act::Post(_)
             | Act::Card { .. }
             | Act::Board { .. }
             | Act::Pin { .. }

@@ -8,8 +8,8 @@ use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{
-    Act, Button, ButtonAct, Content, Menu, NamedChannel, Outgoing, OutgoingState, Priority, Target,
-    Voice,
+    Act, Button, ButtonAct, Content, Menu, NamedChannel, Outgoing, OutgoingState, Post, Priority,
+    Target, Voice,
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
 use crate::domain::request::{Request, RequestStatus};
@@ -56,16 +56,7 @@ pub(super) fn outgoing(
 
 /// A plain message act.
 pub(super) fn post(content: Content) -> Act {
-    Act::Post {
-        content,
-        reply_to: None,
-        mention: None,
-        buttons: Vec::new(),
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
-        menus: Vec::new(),
-    }
+    Act::Post(Post::new(content))
 }
 
 /// Asks in the room of a request, notifying who asked for it.
@@ -77,16 +68,12 @@ pub(super) fn ask(
 ) {
     let Some(request) = turn.request(id) else { return };
     let button = |act: &ButtonAct| Button { act: *act, subject: id.to_string(), version };
-    let act = Act::Post {
-        content: content(key, request.conversation.language, values),
-        reply_to: None,
+    let act = Act::Post(Post {
         mention: request.conversation.reply_route.author_id,
         buttons: buttons.iter().map(button).collect(),
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
         menus,
-    };
+        ..Post::new(content(key, request.conversation.language, values))
+    });
     let target = Target::Room(id.clone());
     let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Approval, act);
     outgoing.request_id = Some(id.clone());
@@ -140,7 +127,7 @@ pub(super) fn in_room_with(
         return;
     }
     let mut act = post(said);
-    if let Act::Post { files: attached, .. } = &mut act {
+    if let Act::Post(Post { files: attached, .. }) = &mut act {
         *attached = files;
     }
     let mut outgoing = outgoing(turn, Target::Room(id.clone()), voice, Priority::Progress, act);
@@ -173,16 +160,12 @@ pub(super) fn answer(
         (None, Some(author)) => Target::Dm(author),
         (None, None) => Target::Named(NamedChannel::Report),
     };
-    let act = Act::Post {
-        content,
+    let act = Act::Post(Post {
         reply_to: route.message_id,
         mention: route.author_id,
         buttons,
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
-        menus: Vec::new(),
-    };
+        ..Post::new(content)
+    });
     let mut outgoing = outgoing(turn, target, Voice::Team, priority, act);
     outgoing.request_id = Some(id.clone());
     turn.send(outgoing);

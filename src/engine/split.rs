@@ -11,7 +11,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::lifecycle::StepKind;
-use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, Post, Priority, Target, Voice};
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, Room};
 use crate::domain::role::Role;
@@ -192,16 +192,10 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
     }
     let values = json!({ "request_id": id.as_str(), "of": of.request_id.as_str(), "text": part });
     if let Some(channel) = channel {
-        let act = Act::Post {
-            content: say::content("parts.begun", language, values),
-            reply_to: None,
-            mention: None,
-            buttons: Vec::new(),
-            gate_id: None,
-            files: Vec::new(),
+        let act = Act::Post(Post {
             room_of: Some(id.clone()),
-            menus: Vec::new(),
-        };
+            ..Post::new(say::content("parts.begun", language, values))
+        });
         let target = Target::Channel(channel);
         let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
         outgoing.request_id = Some(id.clone());

@@ -10,7 +10,7 @@ use super::{say, sprint, standing};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::{Criterion, Judge};
 use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId};
-use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, Button, ButtonAct, Post, Priority, Target, Voice};
 use crate::domain::request::EventKind;
 use crate::domain::state::State;
 use crate::domain::verification::{
@@ -45,16 +45,10 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
         let subject = named(&verification, criterion).to_string();
         let button = |act| Button { act, subject: subject.clone(), version: 0 };
         let all = [ButtonAct::Pass, ButtonAct::Issue, ButtonAct::Skip, ButtonAct::Blocked];
-        let act = Act::Post {
-            content: say::content("verify.card", verification.language, values),
-            reply_to: None,
-            mention: None,
+        let act = Act::Post(Post {
             buttons: all.map(button).to_vec(),
-            gate_id: None,
-            files: Vec::new(),
-            room_of: None,
-            menus: Vec::new(),
-        };
+            ..Post::new(say::content("verify.card", verification.language, values))
+        });
         let target = Target::Room(id.clone());
         let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
         outgoing.request_id = Some(id.clone());

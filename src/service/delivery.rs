@@ -10,7 +10,9 @@ use super::team::{Team, now, until};
 use crate::discord::{Destination, send_order};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, OutgoingId, RequestId, UserId};
-use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
+use crate::domain::outgoing::{
+    Act, NamedChannel, Outgoing, OutgoingOutcome, Post, Priority, Target,
+};
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -206,11 +208,10 @@ fn asked_somewhere(request: Option<&Request>) -> bool {
 /// they go to the report channel.
 fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
     let hangs = |outgoing: &Outgoing| match (&outgoing.act, &outgoing.target) {
-        (Act::Post { room_of: Some(id), .. }, _) | (Act::OpenRoom { .. }, Target::Room(id)) => {
-            Some(id.clone())
-        }
+        (Act::Post(Post { room_of: Some(id), .. }), _)
+        | (Act::OpenRoom { .. }, Target::Room(id)) => Some(id.clone()),
         (
-            Act::Post { room_of: None, .. }
+            Act::Post(Post { room_of: None, .. })
             | Act::Card { .. }
             | Act::Board { .. }
             | Act::Pin { .. }
@@ -234,7 +235,7 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
 /// Whether the room that this belongs into is not open yet, and will be.
 fn waits_for_room(outgoing: &Outgoing, coming: &BTreeSet<RequestId>) -> bool {
     match (&outgoing.target, &outgoing.act) {
-        (Target::Room(id), Act::Post { room_of: None, .. })
+        (Target::Room(id), Act::Post(Post { room_of: None, .. }))
         | (
             Target::Room(id),
             Act::Card { .. }
@@ -245,7 +246,7 @@ fn waits_for_room(outgoing: &Outgoing, coming: &BTreeSet<RequestId>) -> bool {
             | Act::Envelope { .. },
         ) => coming.contains(id),
         // The message that a room hangs on cannot wait for it.
-        (Target::Room(id), Act::Post { room_of: Some(other), .. }) => {
+        (Target::Room(id), Act::Post(Post { room_of: Some(other), .. })) => {
             id != other && coming.contains(id)
         }
         (Target::Room(_), Act::OpenRoom { .. })
@@ -300,7 +301,7 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
 /// The card of a commit holds the beginning of its difference; who decides gets all of it.
 async fn with_difference(team: &Arc<Team>, outgoing: &Outgoing) -> Outgoing {
     let mut outgoing = outgoing.clone();
-    let Act::Post { gate_id: Some(gate_id), content, .. } = &mut outgoing.act else {
+    let Act::Post(Post { gate_id: Some(gate_id), content, .. }) = &mut outgoing.act else {
         return outgoing;
     };
     let Some(Value::String(shown)) = content.values.get_mut("diff") else {
@@ -405,20 +406,13 @@ mod tests {
     }
 
     fn post(room_of: Option<&str>) -> Act {
-        Act::Post {
-            content: Content {
-                key: "empty".to_owned(),
-                values: serde_json::from_value(json!({})).unwrap(),
-                language: crate::domain::language::Language::En,
-            },
-            reply_to: None,
-            mention: None,
-            buttons: Vec::new(),
-            gate_id: None,
-            files: Vec::new(),
-            room_of: room_of.map(|id| RequestId::parse(id).unwrap()),
-            menus: Vec::new(),
-        }
+        let content = Content {
+            key: "empty".to_owned(),
+            values: serde_json::from_value(json!({})).unwrap(),
+            language: crate::domain::language::Language::En,
+        };
+        let room_of = room_of.map(|id| RequestId::parse(id).unwrap());
+        Act::Post(Post { room_of, ..Post::new(content) })
     }
 
     fn room() -> Target {

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use teams::discord::{Destination, Inbound};
 use teams::domain::ids::{ChannelId, UserId};
 use teams::domain::incoming::Command;
-use teams::domain::outgoing::{Act, ButtonAct, Outgoing, OutgoingOutcome, OutgoingState, Voice};
+use teams::domain::outgoing::{
+    Act, ButtonAct, Outgoing, OutgoingOutcome, OutgoingState, Post, Voice,
+};
 use teams::domain::role::Role;
 use teams::domain::time::Timestamp;
 use tokio::sync::mpsc;
@@ -332,7 +334,7 @@ async fn a_text_of_a_hundred_parts_and_many_files_arrive_whole() {
     assert!(whole.len() > 190_000 && whole.contains("- 999 word word"), "{} bytes", whole.len());
 
     let mut words = post(Voice::Role(Role::Planner), "room.report", report("Thirteen files."));
-    let Act::Post { files, .. } = &mut words.act else { panic!() };
+    let Act::Post(Post { files, .. }) = &mut words.act else { panic!() };
     for number in 0..13 {
         let name = format!("f{number}.txt");
         std::fs::write(scene.folder.path().join(&name), name.repeat(3)).unwrap();

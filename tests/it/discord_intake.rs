@@ -9,7 +9,7 @@ use teams::discord::{Destination, Inbound, VoiceMode};
 use teams::domain::ids::{ChannelId, MessageId};
 use teams::domain::incoming::Command;
 use teams::domain::language::Language;
-use teams::domain::outgoing::{Act, Content, OutgoingOutcome, Voice};
+use teams::domain::outgoing::{Act, Content, OutgoingOutcome, Post, Voice};
 use teams::domain::role::Role;
 use teams::engine::parse::is_hand_off;
 use teams::platform::files;
@@ -169,7 +169,7 @@ async fn files_come_in_and_go_out() {
     let mut words = post(Voice::Team, "followup_taken", json!({}));
     let report = "shared_workspace/report.md";
     files::write(&scene.folder.path().join(report), "hello file").unwrap();
-    if let Act::Post { files, .. } = &mut words.act {
+    if let Act::Post(Post { files, .. }) = &mut words.act {
         // What people attached is not sent anywhere.
         *files = [&saved, report, "../outside", "missing.md"].map(str::to_owned).to_vec();
     }

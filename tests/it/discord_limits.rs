@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use teams::discord::{Destination, Limits, Link};
 use teams::domain::ids::{ChannelId, MessageId};
-use teams::domain::outgoing::{Outgoing, OutgoingOutcome, Voice};
+use teams::domain::outgoing::{Outgoing, OutgoingOutcome, Post, Voice};
 
 use crate::support::team::{card, now, outgoing, post};
 use crate::support::wire::{Answer, Wire};
@@ -185,7 +185,7 @@ async fn files_that_are_too_large_after_all_are_named_instead() {
     let (wire, folder, link) = open().await;
     std::fs::write(folder.path().join("plan.md"), "a plan").unwrap();
     let mut words = words();
-    let teams::domain::outgoing::Act::Post { files, .. } = &mut words.act else { panic!() };
+    let teams::domain::outgoing::Act::Post(Post { files, .. }) = &mut words.act else { panic!() };
     *files = vec!["plan.md".to_owned()];
     let first = AtomicU32::new(0);
     wire.answer(move |call| {

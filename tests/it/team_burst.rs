@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use teams::domain::change::Change;
 use teams::domain::ids::OutgoingId;
 use teams::domain::language::Language;
-use teams::domain::outgoing::{Act, Content, Outgoing, OutgoingState, Priority, Target, Voice};
+use teams::domain::outgoing::{
+    Act, Content, Outgoing, OutgoingState, Post, Priority, Target, Voice,
+};
 use teams::domain::time::Timestamp;
 use teams::platform::disk::RealDisk;
 use teams::store::Store;
@@ -177,20 +179,11 @@ fn waiting(number: usize, channel: &str, priority: Priority, text: &str) -> Chan
         target: Target::Channel(channel.parse().unwrap()),
         voice: Voice::Team,
         priority,
-        act: Act::Post {
-            content: Content {
-                key: "final.answered".to_owned(),
-                values: words.as_object().cloned().unwrap(),
-                language: Language::En,
-            },
-            reply_to: None,
-            mention: None,
-            buttons: Vec::new(),
-            gate_id: None,
-            files: Vec::new(),
-            room_of: None,
-            menus: Vec::new(),
-        },
+        act: Act::Post(Post::new(Content {
+            key: "final.answered".to_owned(),
+            values: words.as_object().cloned().unwrap(),
+            language: Language::En,
+        })),
         request_id: None,
         slot: None,
         state: OutgoingState::Queued,

@@ -18,14 +18,14 @@ use crate::assets::catalog::{Catalog, Rendered};
 use crate::discord::compose::{Parts, components, menu};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
-use crate::discord::outbound_files::{self, Outbound};
+use crate::discord::outbound_files;
 use crate::discord::personas::Personas;
 use crate::discord::problems::LinkProblems;
 use crate::discord::rest::Upload;
 use crate::discord::speakers::{Speaker, Speakers};
 use crate::discord::standing::Board;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
-use crate::domain::outgoing::{Act, Button, Content, Menu, Outgoing, OutgoingOutcome, Voice};
+use crate::domain::outgoing::{Act, Content, Outgoing, OutgoingOutcome, Post, Voice};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
@@ -124,15 +124,6 @@ impl From<RestError> for SendError {
     fn from(error: RestError) -> SendError {
         SendError::Rest(error)
     }
-}
-
-/// What a post consists of.
-struct Post<'a> {
-    content: &'a Content,
-    below: (&'a [Button], &'a [Menu]),
-    reply_to: Option<MessageId>,
-    mention: Option<UserId>,
-    files: Outbound,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -290,22 +281,7 @@ impl Delivery {
         Fut: Future<Output = ()> + Send,
     {
         match &outgoing.act {
-            Act::Post {
-                content,
-                reply_to,
-                mention,
-                buttons,
-                gate_id: _,
-                files,
-                room_of: _,
-                menus,
-            } => {
-                let read = outbound_files::read(&self.workspace, files).await;
-                let below = (buttons.as_slice(), menus.as_slice());
-                let post =
-                    Post { content, below, reply_to: *reply_to, mention: *mention, files: read };
-                self.post(outgoing, place, post, progress).await
-            }
+            Act::Post(post) => self.post(outgoing, place, post, progress).await,
             Act::Card { content, buttons, menu } => {
                 let below = (buttons.as_slice(), menu.as_ref());
                 self.card(outgoing, place, content, below, progress).await
@@ -396,14 +372,15 @@ impl Delivery {
         &self,
         outgoing: &Outgoing,
         place: &Destination,
-        post: Post<'_>,
+        post: &Post,
         progress: F,
     ) -> Result<OutgoingOutcome, SendError>
     where
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
     {
-        let rendered = self.render(post.content)?;
+        let files = outbound_files::read(&self.workspace, &post.files).await;
+        let rendered = self.render(&post.content)?;
         let channel = self.channel(place).await?;
         let poster = self.poster(outgoing.voice, place, &channel).await?;
         let header = match (&poster, outgoing.voice) {
@@ -417,11 +394,11 @@ impl Delivery {
         let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
         let language = post.content.language;
         let mut parts = Parts::new(&rendered, header, mentioned);
-        let (buttons, menus) = post.below;
-        let menus = menus.iter().map(|one| menu(one, &self.catalog, language));
-        parts.components = menus.chain(components(buttons, &self.catalog, language)).collect();
+        let menus = post.menus.iter().map(|one| menu(one, &self.catalog, language));
+        parts.components =
+            menus.chain(components(&post.buttons, &self.catalog, language)).collect();
         parts
-            .attach(post.files, &self.catalog, language)
+            .attach(files, &self.catalog, language)
             .map_err(|error| SendError::Unsayable(error.to_string()))?;
         parts.reply_to = reply_to;
         parts.mention = post.mention;

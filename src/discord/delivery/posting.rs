@@ -15,7 +15,9 @@ use crate::discord::rest::Upload;
 use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::ids::{ChannelId, MessageId};
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Act, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice};
+use crate::domain::outgoing::{
+    Act, Content, Outgoing, OutgoingOutcome, OutgoingState, Post, Voice,
+};
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 
@@ -157,7 +159,7 @@ impl Delivery {
             Err(error) if !names.is_empty() && is_too_large(&error) => {
                 tracing::warn!(%error, ?names, "files were too large for Discord");
                 let language = match &outgoing.act {
-                    Act::Post { content, .. }
+                    Act::Post(Post { content, .. })
                     | Act::Card { content, .. }
                     | Act::Board { content, .. } => content.language,
                     Act::Pin { .. }

@@ -11,7 +11,9 @@ use crate::domain::check_proposal::ProposedCommand;
 use crate::domain::gate::{Gate, GateKind, GateState};
 use crate::domain::guard::{Guard, GuardFinding};
 use crate::domain::ids::{ChannelId, RequestId};
-use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
+use crate::domain::outgoing::{
+    Act, Button, ButtonAct, NamedChannel, Post, Priority, Target, Voice,
+};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{ActionAtGate, EventKind, Request};
 use crate::domain::request_plan::RequestPlan;
@@ -100,16 +102,12 @@ pub(in crate::engine) fn open(
     } else if may_be_asked_about(kind) {
         buttons.push(button(ButtonAct::Question));
     }
-    let act = Act::Post {
-        content: say::content(key, language, values),
-        reply_to: None,
+    let act = Act::Post(Post {
         mention: author,
         buttons,
         gate_id: Some(gate_id.clone()),
-        files: Vec::new(),
-        room_of: None,
-        menus: Vec::new(),
-    };
+        ..Post::new(say::content(key, language, values))
+    });
     // A sprint's own work has no room.
     let target = match duty {
         None => Target::Room(id.clone()),
@@ -129,7 +127,7 @@ pub(in crate::engine) fn point_to_card(turn: &mut Turn<'_>, gate: &Gate, room: C
     let (language, reply_to) = (request.conversation.language, route.message_id);
     let values = json!({ "request_id": gate.request_id.as_str(), "room": room.to_string() });
     let mut act = say::post(say::content("gate.elsewhere", language, values));
-    if let Act::Post { reply_to: answered, .. } = &mut act {
+    if let Act::Post(Post { reply_to: answered, .. }) = &mut act {
         *answered = reply_to;
     }
     let target = Target::Channel(asked);
@@ -289,7 +287,7 @@ pub(in crate::engine) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateStat
         say::unbutton(turn, card, Some(&gate.request_id));
     }
     let is_its_card =
-        |act: &Act| matches!(act, Act::Post { gate_id: Some(id), .. } if *id == gate.gate_id);
+        |act: &Act| matches!(act, Act::Post(Post { gate_id: Some(id), .. }) if *id == gate.gate_id);
     turn.unsend(|it| is_its_card(&it.act));
     turn.save(Gate { state, ..gate.clone() });
 }

@@ -8,7 +8,7 @@ use super::todos;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::item::ItemStatus;
-use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, NamedChannel, Post, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::sprint::{ExecutionMode, PlanningStep, PrepassStatus, Todo, TodoStatus, WrapUp};
@@ -39,16 +39,7 @@ fn post(
     files: Vec<String>,
 ) {
     let language = id.and_then(|id| turn.sprint(id)).map_or(turn.policy.language, |it| it.language);
-    let act = Act::Post {
-        content: say::content(key, language, values),
-        reply_to: None,
-        mention: None,
-        buttons: Vec::new(),
-        gate_id: None,
-        files,
-        room_of: None,
-        menus: Vec::new(),
-    };
+    let act = Act::Post(Post { files, ..Post::new(say::content(key, language, values)) });
     let outgoing = say::outgoing(turn, Target::Named(channel), voice, priority, act);
     turn.send(outgoing);
 }
@@ -220,16 +211,10 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         "title": todo.title,
         "request_id": request.as_str(),
     });
-    let act = Act::Post {
-        content: say::content("sprint.todo_started", sprint.language, values),
-        reply_to: None,
-        mention: None,
-        buttons: Vec::new(),
-        gate_id: None,
-        files: Vec::new(),
+    let act = Act::Post(Post {
         room_of: Some(request.clone()),
-        menus: Vec::new(),
-    };
+        ..Post::new(say::content("sprint.todo_started", sprint.language, values))
+    });
     let target = Target::Named(NamedChannel::Startup);
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
     outgoing.request_id = Some(request);

@@ -13,7 +13,7 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{MessageId, RequestId, SubjectId};
 use crate::domain::incoming::Command;
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
-use crate::domain::outgoing::{Act, Button, ButtonAct};
+use crate::domain::outgoing::{Act, Button, ButtonAct, Post};
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
@@ -89,7 +89,7 @@ fn pieces(titles: &[&str]) -> RoleResult {
 fn where_the_team_has_tried_all_that_it_may_a_card_offers_what_people_can_do() {
     let (world, id) = at_the_end_of_first();
     let buttons = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { buttons, content, .. } = &it.act else { return None };
+        let Act::Post(Post { buttons, content, .. }) = &it.act else { return None };
         let is_it = content.key == "blocked" && it.request_id.as_ref() == Some(&id);
         is_it.then(|| buttons.iter().map(|it| it.act).collect::<Vec<_>>())
     });
@@ -314,7 +314,7 @@ fn a_request_that_rests_says_so_and_goes_on_with_words() {
     assert!(
         world.said.iter().any(|key| key == "room.paused")
             || world.state.outgoing.values().any(
-                |it| matches!(&it.act, Act::Post { content, .. } if content.key == "room.paused"),
+                |it| matches!(&it.act, Act::Post(Post { content, .. }) if content.key == "room.paused"),
             )
     );
     let room = world.state.rooms.iter().find(|(_, it)| **it == id).map(|(room, _)| *room);

@@ -21,7 +21,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::item::Item;
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Act, ButtonAct, Outgoing};
+use crate::domain::outgoing::{Act, ButtonAct, Outgoing, Post};
 use crate::domain::policy::{ActionPolicy, GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
@@ -170,7 +170,7 @@ fn a_question_goes_to_the_team_and_the_gate_opens_anew() {
     assert_eq!(said(world.submit(stranger)), "not_allowed");
     let question = by(OWNER, Ingress::Modal, asked("why this file?"));
     assert_eq!(world.submit(question), Answer::Accepted);
-    let decided = |it: &&Arc<Outgoing>| matches!(&it.act, Act::Post { content, .. } if content.key == "gate.decided");
+    let decided = |it: &&Arc<Outgoing>| matches!(&it.act, Act::Post(Post { content, .. }) if content.key == "gate.decided");
     assert_eq!(world.state.outgoing.values().filter(decided).count(), 1, "said once, in the room");
     let words = world.request(&id).params.followups.pop().expect("the question");
     assert!(words.at_gate, "it takes no place of further messages");
@@ -251,7 +251,7 @@ fn what_agents_run_by_is_never_changed_without_a_person() {
     let gate = the_gate(&world);
     assert_eq!(gate.kind, GateKind::GuardedCommit, "its checks are green, and still it waits");
     let card = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { gate_id: Some(_), content, .. } = &it.act else { return None };
+        let Act::Post(Post { gate_id: Some(_), content, .. }) = &it.act else { return None };
         Some(content.clone())
     });
     assert_eq!(

@@ -21,7 +21,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{
-    Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, REFUSED_KEPT, SET_ASIDE, Target,
+    Act, NamedChannel, Outgoing, OutgoingOutcome, Post, Priority, REFUSED_KEPT, SET_ASIDE, Target,
 };
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
 use crate::domain::record::AnyRecord;
@@ -418,8 +418,9 @@ fn a_gate_card_that_its_room_refuses_is_posted_elsewhere() {
     world.message("do it");
     world.deliver();
     world.finish_well();
-    let is_card =
-        |outgoing: &&Arc<Outgoing>| matches!(outgoing.act, Act::Post { gate_id: Some(_), .. });
+    let is_card = |outgoing: &&Arc<Outgoing>| {
+        matches!(outgoing.act, Act::Post(Post { gate_id: Some(_), .. }))
+    };
     for target in [Target::Channel(GENERAL), Target::Named(NamedChannel::Report)] {
         let card = world.state.outgoing.values().find(is_card).cloned().expect("a card");
         refuse(&mut world, &card);
@@ -566,9 +567,9 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     request.conversation.room =
         Some(Room { thread_id: None, card_id: None, card_digest: String::new() });
     world.state.apply(&Change::save(request));
-    let waiting = world.state.outgoing.values().find(|it| matches!(it.act, Act::Post { .. }));
+    let waiting = world.state.outgoing.values().find(|it| matches!(it.act, Act::Post(_)));
     let mut hook = Outgoing::clone(waiting.expect("a message"));
-    let Act::Post { room_of, .. } = &mut hook.act else { panic!("{hook:?}") };
+    let Act::Post(Post { room_of, .. }) = &mut hook.act else { panic!("{hook:?}") };
     *room_of = Some(id.clone());
     world.state.apply(&Change::save(hook.clone()));
     let message_ids = vec![MessageId(71), MessageId(72)];

@@ -20,7 +20,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
-use crate::domain::outgoing::{Act, Button, ButtonAct, LaneMenu, Menu};
+use crate::domain::outgoing::{Act, Button, ButtonAct, LaneMenu, Menu, Post};
 use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{RequestIntent, ResultStatus};
@@ -587,7 +587,7 @@ fn where_nobody_is_sure_of_the_lane_a_card_offers_the_others_and_the_work_goes_o
         let report = world.todo()[0].clone();
         world.do_well(&report);
         let card = world.state.outgoing.values().find_map(|it| {
-            let Act::Post { content, menus, buttons, .. } = &it.act else { return None };
+            let Act::Post(Post { content, menus, buttons, .. }) = &it.act else { return None };
             let is_it = content.key == "room.which_lane";
             is_it.then(|| (menus.clone(), buttons.clone()))
         });
@@ -616,7 +616,7 @@ fn just_answer_calls_back_whoever_works_on_it_and_the_orchestrator_answers() {
     let run = world.begin_run(&envelope).expect("a run");
     let card = world.state.outgoing.values().find_map(|it| match &it.act {
         Act::Card { buttons, menu, .. } => Some((buttons.clone(), menu.clone())),
-        Act::Post { .. }
+        Act::Post(_)
         | Act::Board { .. }
         | Act::Pin { .. }
         | Act::OpenRoom { .. }

@@ -15,7 +15,7 @@ use crate::domain::ids::{ItemId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::item::{Item, ItemSource};
-use crate::domain::outgoing::{Act, ButtonAct};
+use crate::domain::outgoing::{Act, ButtonAct, Post};
 use crate::domain::plan_review::PlanReviewer;
 use crate::domain::policy::{GateTable, Policy};
 use crate::domain::request::{ReplyRoute, RequestStatus};
@@ -78,7 +78,7 @@ fn findings(world: &World, id: &RequestId) -> Vec<String> {
 
 fn buttons(world: &World) -> Vec<ButtonAct> {
     let card = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { gate_id: Some(_), buttons, .. } = &it.act else { return None };
+        let Act::Post(Post { gate_id: Some(_), buttons, .. }) = &it.act else { return None };
         Some(buttons)
     });
     card.expect("a card").iter().map(|it| it.act).collect()

@@ -16,7 +16,7 @@ use crate::domain::incoming::{Command, Message, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::modes::PlanningMode;
-use crate::domain::outgoing::{Act, Button, ButtonAct, Menu, OutgoingOutcome};
+use crate::domain::outgoing::{Act, Button, ButtonAct, Menu, OutgoingOutcome, Post};
 use crate::domain::plan_decision::NumberedAnswer;
 use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::RequestStatus;
@@ -189,7 +189,7 @@ fn trying_again_leaves_the_rest_to_the_planner_and_withdrawing_ends_it() {
 fn the_card_is_answered_by_whoever_may_ask_and_closed_with_the_last_answer() {
     let (mut world, id) = asked(policy(), FEATURE);
     let menus = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { menus, buttons, .. } = &it.act else { return None };
+        let Act::Post(Post { menus, buttons, .. }) = &it.act else { return None };
         (!menus.is_empty()).then(|| (menus.clone(), buttons.clone()))
     });
     let (menus, buttons) = menus.expect("a card");
@@ -250,7 +250,7 @@ fn a_plan_that_is_to_be_approved_is_asked_about_after_its_questions() {
     assert_eq!(gate.kind, GateKind::Plan);
     assert!(world.request(&id).blocked.is_none() && world.state.envelopes.is_empty());
     let shown: Option<Value> = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { gate_id: Some(_), content, .. } = &it.act else { return None };
+        let Act::Post(Post { gate_id: Some(_), content, .. }) = &it.act else { return None };
         content.values.get("decisions").cloned()
     });
     assert_eq!(shown.expect("a card")[0]["answer"], "polite");
@@ -333,7 +333,7 @@ fn a_card_that_asks_nothing_any_more_keeps_no_buttons_whenever_it_comes() {
         .state
         .outgoing
         .values()
-        .find(|it| matches!(&it.act, Act::Post { menus, .. } if !menus.is_empty()));
+        .find(|it| matches!(&it.act, Act::Post(Post { menus, .. }) if !menus.is_empty()));
     let slow = slow.expect("a card").outgoing_id.clone();
     world.command(answers(&id, &[], true));
     let posted = OutgoingOutcome::Posted { channel_id: GENERAL, message_ids: vec![MessageId(77)] };
@@ -362,7 +362,7 @@ fn whoever_names_the_lane_of_a_feature_is_asked_as_well() {
     report(&mut world, &todo, RunOutcome::Result(Arc::new(asks())));
     assert_eq!(code(&world, &id), Some(BlockCode::Questions));
     let has_room = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { menus, content, .. } = &it.act else { return None };
+        let Act::Post(Post { menus, content, .. }) = &it.act else { return None };
         (!menus.is_empty()).then(|| content.values["has_room"].clone())
     });
     assert_eq!(has_room, Some(json!(false)), "words would not be heard where there is no room");

@@ -9,7 +9,7 @@ use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
-use crate::domain::outgoing::{Act, ButtonAct};
+use crate::domain::outgoing::{Act, ButtonAct, Post};
 use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Followup, RequestStatus};
 use crate::domain::result::ResultStatus;
@@ -171,7 +171,7 @@ fn deleting_what_is_under_way_asks_whether_to_withdraw_it() {
     assert_eq!(world.submit(gone.clone()), Answer::Accepted);
     assert_eq!(world.request(&id).status, RequestStatus::Delegated, "it goes on meanwhile");
     let asks = world.state.outgoing.values().find_map(|it| {
-        let Act::Post { content, buttons, reply_to, .. } = &it.act else { return None };
+        let Act::Post(Post { content, buttons, reply_to, .. }) = &it.act else { return None };
         (content.key == "message_deleted").then(|| (buttons.clone(), *reply_to))
     });
     let (buttons, reply_to) = asks.expect("a question");

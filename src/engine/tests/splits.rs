@@ -10,7 +10,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::{Command, Message};
-use crate::domain::outgoing::{Act, Button, ButtonAct};
+use crate::domain::outgoing::{Act, Button, ButtonAct, Post};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
@@ -57,7 +57,7 @@ fn each_piece_is_a_request_where_somebody_says_so() {
         other.conversation.room.is_some() && other.conversation.reply_route.message_id.is_none()
     );
     let hangs = world.state.outgoing.values().any(
-        |it| matches!(&it.act, Act::Post { room_of: Some(room), .. } if *room == other.request_id),
+        |it| matches!(&it.act, Act::Post(Post { room_of: Some(room), .. }) if *room == other.request_id),
     );
     assert!(hangs, "it has a room of its own");
     let twice = {

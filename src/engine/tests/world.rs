@@ -26,7 +26,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
-use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
+use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome, Post};
 use crate::domain::policy::{Holders, Limits, Policy, Prove, Right};
 use crate::domain::preparation::PreparationQuestion;
 use crate::domain::record::AnyRecord;
@@ -206,7 +206,7 @@ impl World {
         self.wakes.extend(decision.effects);
         for change in decision.changes {
             if let Change::Save(AnyRecord::Outgoing(outgoing)) = &change
-                && let Act::Post { content, .. } = &outgoing.act
+                && let Act::Post(Post { content, .. }) = &outgoing.act
                 && !self.state.outgoing.contains_key(&outgoing.outgoing_id)
             {
                 self.said.push(content.key.clone());
@@ -489,7 +489,7 @@ impl World {
                 Act::OpenRoom { .. } => {
                     OutgoingOutcome::RoomOpened { thread_id: ChannelId(number) }
                 }
-                Act::Post { .. } | Act::Card { .. } | Act::Board { .. } | Act::Envelope { .. } => {
+                Act::Post(_) | Act::Card { .. } | Act::Board { .. } | Act::Envelope { .. } => {
                     OutgoingOutcome::Posted {
                         channel_id: GENERAL,
                         message_ids: vec![MessageId(number)],

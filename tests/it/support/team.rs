@@ -12,8 +12,8 @@ use teams::domain::ids::{ChannelId, MessageId, OutgoingId};
 use teams::domain::incoming::Message;
 use teams::domain::language::Language;
 use teams::domain::outgoing::{
-    Act, Button, ButtonAct, Content, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target,
-    Voice,
+    Act, Button, ButtonAct, Content, Outgoing, OutgoingOutcome, OutgoingState, Post, Priority,
+    Target, Voice,
 };
 use teams::domain::time::Timestamp;
 use teams::local_guild::Running;
@@ -200,19 +200,7 @@ pub(crate) fn outgoing(voice: Voice, act: Act) -> Outgoing {
 }
 
 pub(crate) fn post(voice: Voice, key: &str, values: Value) -> Outgoing {
-    outgoing(
-        voice,
-        Act::Post {
-            content: content(key, values),
-            reply_to: None,
-            mention: None,
-            buttons: Vec::new(),
-            gate_id: None,
-            files: Vec::new(),
-            room_of: None,
-            menus: Vec::new(),
-        },
-    )
+    outgoing(voice, Act::Post(Post::new(content(key, values))))
 }
 
 pub(crate) fn report(summary: &str) -> Value {
