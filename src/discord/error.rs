@@ -43,6 +43,8 @@ pub mod code {
     pub const TOO_LARGE: u32 = 40005;
     /// No access.
     pub const NO_ACCESS: u32 = 50001;
+    /// The message is another author's.
+    pub const NOT_AUTHOR: u32 = 50005;
     /// A permission is missing.
     pub const NO_PERMISSION: u32 = 50013;
     /// The thread is archived.

@@ -12,7 +12,7 @@ use crate::assets::catalog::Catalog;
 use crate::discord::access::Access;
 use crate::discord::attachments::AttachmentFolder;
 use crate::discord::delivery::{Delivery, Destination};
-use crate::discord::error::RestError;
+use crate::discord::error::{RestError, code};
 use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
@@ -228,10 +228,13 @@ impl Link {
                     all &= threads.len() < ARCHIVE_PAGES * 100;
                     found.extend(threads.iter().map(|it| it.id));
                 }
-                // A channel that is not ours to read has no threads for us.
                 Err(error) => {
                     all &= !error.is_retryable();
                     tracing::debug!(%error, %channel, "the archive was not read");
+                    // A channel that is not ours to read has nothing for us: asking again counts against the address.
+                    if error.code() == Some(code::NO_ACCESS) {
+                        found.retain(|it| *it != channel);
+                    }
                 }
             }
         }

@@ -120,6 +120,9 @@ fn begin(
     let id = turn.ids.request(&turn.today());
     let room = old.conversation.room.as_ref().and_then(|room| room.thread_id);
     let channel_id = room.or(old.conversation.reply_route.channel_id);
+    // What was said to the team alone stays so, wherever it is gone on with.
+    let asked = &old.conversation.reply_route;
+    let route = if asked.is_dm { asked.clone() } else { ReplyRoute::of(granted.actor()) };
     let count = problems.len();
     let request = Request {
         request_id: id.clone(),
@@ -130,7 +133,7 @@ fn begin(
         fingerprint: fingerprint(&granted.name(), old.request_id.as_str(), "revise", text.trim()),
         params: Params { follows_request_id: Some(old.request_id.clone()), ..Params::default() },
         conversation: RequestConversation {
-            reply_route: ReplyRoute { channel_id, ..ReplyRoute::of(granted.actor()) },
+            reply_route: ReplyRoute { channel_id, message_id: None, ..route },
             language,
             room: room.map(|thread| Room {
                 thread_id: Some(thread),

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Map;
+
 use super::answers;
 use super::ended::with_ended;
 use super::hub::HubError;
@@ -11,6 +13,8 @@ use super::team::Team;
 use crate::discord::{Facts, Inbound, TakenMessage};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
+use crate::domain::language::Language;
+use crate::domain::outgoing::Content;
 use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, standing};
@@ -95,6 +99,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         }
         Inbound::Command { actor, command, reply } => {
             let team = Arc::clone(team);
+            let language = reply.language();
             tasks::spawn("command", async move {
                 let command = with_ended(&team, command).await;
                 match team.hub.submit(Event::Command { actor, command }).await {
@@ -103,7 +108,10 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
                     }
                     // What came of it is seen where it was pressed.
                     Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
-                    Err(error) => tracing::warn!(%error, "a command was not carried out"),
+                    Err(error) => {
+                        tracing::warn!(%error, "a command was not carried out");
+                        reply.say(&not_carried_out(language)).await;
+                    }
                 }
             });
             return Ok(());
@@ -123,7 +131,10 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
                     tasks::blocking(move || answers::answer(&team, &actor, &question, language));
                 match content.await {
                     Ok(Ok(content) | Err(content)) => reply.say(&content).await,
-                    Err(error) => tracing::warn!(%error, "a question was not answered"),
+                    Err(error) => {
+                        tracing::warn!(%error, "a question was not answered");
+                        reply.say(&not_carried_out(language)).await;
+                    }
                 }
             });
             return Ok(());
@@ -135,6 +146,11 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         }
     };
     tell(team, event).await
+}
+
+/// What somebody is told whose command came to nothing: a disk is full, or the team stops just now.
+fn not_carried_out(language: Language) -> Content {
+    Content { key: "not_carried_out".to_owned(), values: Map::new(), language }
 }
 
 /// Older workspaces name no server: the one that the bot is in is home. Where there are several, a person has to
@@ -155,7 +171,7 @@ fn find_home(team: &Team, guilds: &BTreeSet<GuildId>) {
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Asks for what was written while nobody listened: in the channels that were read before from where
-/// that ended, in the others from when the workspace was made.
+/// that ended, in the others from when the team was last there. What is older was not said to it.
 async fn catch_up(team: &Arc<Team>) {
     let mut marks: BTreeMap<ChannelId, MessageId> = team.hub.read(|state| {
         let read = state.channels.values().map(|mark| (mark.channel_id, mark.watermark));
@@ -168,6 +184,7 @@ async fn catch_up(team: &Arc<Team>) {
     // The team was there when the latest of these was written. A look back may have been cut short: a day more.
     let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
     let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
+    let unread = team.born.max(MessageId::at(away));
     let homes = team.hub.consult(|_, policy| policy.guilds.clone());
     let mut listed: BTreeSet<ChannelId> = BTreeSet::new();
     let mut all = !homes.is_empty();
@@ -177,7 +194,7 @@ async fn catch_up(team: &Arc<Team>) {
         listed.extend(channels);
     }
     for channel in &listed {
-        marks.entry(*channel).or_insert(team.born);
+        marks.entry(*channel).or_insert(unread);
     }
     if all {
         // A room that went into the archive before that, or is gone, has nothing new; and rooms grow in number with time.
@@ -196,7 +213,7 @@ async fn catch_up(team: &Arc<Team>) {
     });
     if takes_dms {
         for channel in team.link.direct_channels(&people).await {
-            marks.entry(channel).or_insert(team.born);
+            marks.entry(channel).or_insert(unread);
         }
         // Only now it is known whose bot writes in which of them.
         if team.hub.read(|state| standing::refused(state).next().is_some())

@@ -54,7 +54,12 @@ impl Delivery {
                             message_ids: vec![card],
                         });
                     }
-                    Err(error) if error.code() == Some(code::UNKNOWN_MESSAGE) => {}
+                    // It is gone, or of the bot that the team had before.
+                    Err(error)
+                        if matches!(
+                            error.code(),
+                            Some(code::UNKNOWN_MESSAGE | code::NOT_AUTHOR)
+                        ) => {}
                     Err(error) if error.code() == Some(code::EDITS_LIMITED) => old = Some(card),
                     Err(error) => return Err(error.into()),
                 }

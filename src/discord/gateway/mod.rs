@@ -121,7 +121,7 @@ impl Gateway {
             if !rest_for(attempts.wait, &out).await {
                 return;
             }
-            let url = match self.address(attempts.live.as_ref()).await {
+            let url = match self.address(attempts.live.as_ref(), first).await {
                 Ok(url) => url,
                 Err(ConnectDelay::Hold(hold)) => {
                     attempts.wait = connections::until(&hold).min(LOOK_AGAIN);
@@ -342,7 +342,11 @@ impl Gateway {
 
     /// Where to connect, which is counted then; or why not yet. A new session is begun only while enough are
     /// left.
-    async fn address(&self, live: Option<&Live>) -> Result<reqwest::Url, ConnectDelay> {
+    async fn address(
+        &self,
+        live: Option<&Live>,
+        is_first: bool,
+    ) -> Result<reqwest::Url, ConnectDelay> {
         let held = |hold| Err(ConnectDelay::Hold(hold));
         if let Some(hold) = self.connections.hold(self.bot) {
             return held(hold);
@@ -354,7 +358,8 @@ impl Gateway {
             None => {
                 let gateway = match self.rest.gateway().await {
                     Ok(gateway) => gateway,
-                    Err(RestError::Unauthorized) => {
+                    // A token that was good may be refused by mistake; its next session shows it.
+                    Err(RestError::Unauthorized) if is_first => {
                         return Err(ConnectDelay::End(after_close(4004, "")));
                     }
                     Err(error) => return Err(ConnectDelay::End(End::Again(error.to_string()))),

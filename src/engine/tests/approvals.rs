@@ -15,8 +15,8 @@ use crate::domain::event::Event;
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
 use crate::domain::guard::{ContentFact, ContentMark, Guard};
-use crate::domain::ids::{MessageId, RequestId, UserId};
-use crate::domain::incoming::Command;
+use crate::domain::ids::{ChannelId, MessageId, RequestId, UserId};
+use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::item::Item;
@@ -24,7 +24,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, ButtonAct, Outgoing, Post};
 use crate::domain::policy::{ActionPolicy, GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::record::AnyRecord;
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::time::Timestamp;
@@ -502,4 +502,28 @@ fn what_was_asked_directly_is_looked_at_by_nobody_else() {
     let text = serde_json::to_string(&items).expect("JSON");
     assert!(text.contains("the button is grey") && text.contains(id.as_str()), "{text}");
     assert!(!text.contains("hushed") && !text.contains("looks calm"), "{text}");
+}
+
+#[test]
+fn what_goes_on_from_what_was_asked_directly_stays_between_the_same() {
+    let place = ChannelId(77);
+    let author =
+        Author { id: OWNER, name: "owner".to_owned(), is_bot: false, server_roles: Vec::new() };
+    let in_server = Actor::Person { author, guild_id: Some(GUILD), via: Ingress::Slash };
+    for actor in [in_server, Actor::Operator] {
+        let mut world = World::new(Policy { dm: true, ..policy() });
+        let direct = Message { guild_id: None, ..world.words(place, 9_001, "do it") };
+        world.submit(Event::Message(direct));
+        let id = world.state.requests.keys().next().cloned().expect("a request");
+        world.finish_well();
+        let ended = Some(Box::new(world.request(&id)));
+        let text = "make it blue".to_owned();
+        let command = Command::RequestChanges { request_id: id.clone(), text, ended };
+        world.submit(Event::Command { actor, command });
+        let follows = |it: &&Arc<Request>| it.params.follows_request_id.as_ref() == Some(&id);
+        let next = world.state.requests.values().find(follows).expect("it goes on");
+        let route = &next.conversation.reply_route;
+        let shown = (route.is_dm, route.author_id, route.channel_id, route.message_id);
+        assert_eq!(shown, (true, Some(OWNER), Some(place), None));
+    }
 }
