@@ -216,6 +216,11 @@ impl Delivery {
                         let again = "the persona's webhook was removed; it is made again";
                         Err(RestError::Network(again.to_owned()))
                     }
+                    Err(error) if error.code() == Some(code::UNKNOWN_CHANNEL) => {
+                        // The room is gone, or somebody has moved the webhook: the next try looks for it anew.
+                        self.personas.forget(*parent);
+                        Err(error)
+                    }
                     sent => sent,
                 }
             }
