@@ -22,9 +22,9 @@ pub(super) struct Args {
     /// Client Protocol [default: rehearsal]
     #[arg(long, value_parser = agent)]
     agent: Option<AgentArgument>,
-    /// The language (en, ko) where a person's own is unknown
-    #[arg(long, default_value = "en", value_parser = language)]
-    language: Language,
+    /// For a new workspace: the language (en, ko) where a person's own is unknown [default: en]
+    #[arg(long, value_parser = language)]
+    language: Option<Language>,
     /// Only bring newer texts of prompts and skills; an edited one stays
     #[arg(long, conflicts_with = "reset")]
     refresh_prompts: bool,
@@ -113,14 +113,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         owner: args.owner,
         agent: args.agent.as_ref().map(|agent| agent.kind),
         acp_command: args.agent.as_ref().map(|agent| agent.command.clone()).unwrap_or_default(),
-        language: args.language,
+        language: args.language.unwrap_or_default(),
         ..Options::default()
     };
     let given = [
         ("--owner", "people.owner", options.owner.is_some()),
         ("--agent", "agents", options.agent.is_some()),
+        ("--language", "language", args.language.is_some()),
     ];
-    if options.mode == Mode::Auto
+    if options.mode != Mode::Reset
         && workspace::is_workspace(&root)
         && let Some((option, key, _)) = given.iter().find(|(_, _, is_given)| *is_given)
     {

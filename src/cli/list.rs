@@ -8,6 +8,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
+use crate::domain::run::Approach;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::store;
@@ -68,13 +69,15 @@ pub(super) fn role_line(
     let session = sessions.last().map_or("N/A", |session| session.session_id.as_str());
     let thinks =
         |it: &&Workspace| role.is_public() && it.runtime.agents.of(role) != AgentKind::Rehearsal;
-    let spec = workspace.filter(thinks).and_then(|workspace| workspace.role(role).ok());
-    let model = spec.as_ref().map_or("N/A", |spec| spec.model.as_str());
-    let reasoning = match &spec {
+    let choice = workspace
+        .filter(thinks)
+        .and_then(|workspace| workspace.choice(role, None, Approach::Usual).ok());
+    let model = choice.as_ref().map_or("N/A", |choice| choice.model.as_str());
+    let reasoning = match &choice {
         None => "N/A",
         // Such models take no such setting (row C22).
-        Some(spec) if spec.model.contains("gemini") => "None",
-        Some(spec) => spec.reasoning.as_str(),
+        Some(choice) if choice.model.contains("gemini") => "None",
+        Some(choice) => choice.reasoning.as_str(),
     };
     format!(
         "{role}: status={status} sprint_id={sprint} session={session} model={model} reasoning={reasoning}"

@@ -11,13 +11,14 @@ use super::told::{Printer, language, object};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
 use crate::domain::check_proposal::CheckProposal;
+use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::onboarding;
 use crate::onboarding::setup::{self, Options, SetupDialog, SetupError, SetupStep};
 use crate::platform::{files, plug, terminal};
-use crate::workspace;
+use crate::workspace::{self, Workspace};
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -76,8 +77,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Some(project) => global.workspace_or(|| onboarding::beside(project))?,
         None => global.workspace()?,
     };
-    let own = workspace::load(&root).map(|workspace| workspace.runtime.language);
-    let person = language(args.language.or(own.ok()).unwrap_or_default());
+    let there = workspace::load(&root).ok();
+    let own = there.as_ref().map(|workspace| workspace.runtime.language);
+    let person = language(args.language.or(own).unwrap_or_default());
+    if let Some(workspace) = &there {
+        refuse_other(workspace, project.as_deref(), args)?;
+    }
     let printer = Printer::new(person, args.json)?;
     let outcome = if args.undo {
         take_back(&printer, &root, args)
@@ -102,6 +107,31 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         }
         Failure::new(error.to_string()).hint(hint)
     })
+}
+
+/// What is for a new workspace is no way to change one: whoever asks for something else than is there is told.
+fn refuse_other(workspace: &Workspace, project: Option<&Path>, args: &Args) -> Result<(), Failure> {
+    let runtime = &workspace.runtime;
+    let agents = &runtime.agents;
+    let is_same = |one: &AgentArgument| {
+        let is_command = one.kind != AgentKind::Acp || one.command == agents.acp.command;
+        one.kind == agents.default && is_command
+    };
+    let root = workspace.project_root();
+    let root = files::canonicalize(&root).unwrap_or(root);
+    let differs = [
+        ("--project", "project.path", project.is_some_and(|project| project != root)),
+        ("--agent", "agents", args.agent.as_ref().is_some_and(|agent| !is_same(agent))),
+        ("--language", "language", args.language.is_some_and(|one| one != runtime.language)),
+    ];
+    let Some((option, key, _)) = differs.into_iter().find(|(_, _, differs)| *differs) else {
+        return Ok(());
+    };
+    let place = workspace.root.display();
+    let said =
+        format!("{option} is for a new workspace, and the one at {place} says something else");
+    let hint = format!("set `{key}` in its team_runtime.yaml, or name another --workspace-root");
+    Err(Failure::usage(said).hint(Some(hint)))
 }
 
 fn make(

@@ -149,10 +149,13 @@ impl State {
                 if it.is_open() {
                     self.settled_items.remove(&id);
                 } else {
-                    self.settled_items.insert(id, it.fingerprint.clone());
-                    if self.settled_items.len() > SETTLED_ITEMS_KEPT {
-                        // Ids begin with the date: the first is the oldest.
-                        self.settled_items.pop_first();
+                    self.settled_items.insert(id.clone(), it.fingerprint.clone());
+                    // Ids begin with the date: the first is the oldest, unless it has settled just now.
+                    let oldest = self.settled_items.keys().find(|it| **it != id).cloned();
+                    if self.settled_items.len() > SETTLED_ITEMS_KEPT
+                        && let Some(oldest) = oldest
+                    {
+                        self.settled_items.remove(&oldest);
                     }
                 }
             }
@@ -257,10 +260,13 @@ impl State {
     fn remember_room(&mut self, thread: ChannelId, request: &RequestId) {
         self.rooms.insert(thread, request.clone());
         while self.rooms.len() > ROOMS_KEPT {
-            // Thread ids grow with time: the smallest whose request has ended is the oldest.
-            let oldest =
-                self.rooms.iter().find(|(_, id)| !self.requests.contains_key(*id)).map(|(k, _)| *k);
-            match oldest {
+            // Ids of threads and messages grow with time: whose last words, or else begin, is the smallest has rested
+            // for longest.
+            let ended = self.rooms.iter().filter(|(_, id)| !self.requests.contains_key(*id));
+            let last_use = |key: &ChannelId| {
+                self.channels.get(key).map_or(key.0, |mark| mark.watermark.0.max(key.0))
+            };
+            match ended.map(|(key, _)| *key).min_by_key(last_use) {
                 Some(key) => {
                     self.rooms.remove(&key);
                     self.channels.remove(&key);
@@ -277,5 +283,42 @@ fn keep<K: Ord, R: Record>(records: &mut BTreeMap<K, Arc<R>>, id: K, record: &Ar
         records.insert(id, Arc::clone(record));
     } else {
         records.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::change::ChannelMark;
+    use crate::domain::ids::MessageId;
+    use crate::domain::request::{RequestConversation, Room};
+
+    #[test]
+    fn the_room_that_rests_for_longest_is_forgotten() {
+        let mut state = State::default();
+        let mark = |channel: u64, message: u64| {
+            Change::Channel(ChannelMark {
+                channel_id: ChannelId(channel),
+                watermark: MessageId(message),
+                recent: Vec::new(),
+                refused: BTreeMap::new(),
+            })
+        };
+        let ended = RequestId::parse("20260324-00000001").expect("an id");
+        let last = ROOMS_KEPT as u64;
+        state.rooms.extend((1..=last).map(|room| (ChannelId(room), ended.clone())));
+        state.apply(&mark(1, last + 1));
+        state.apply(&mark(2, 5));
+        let room = Room {
+            thread_id: Some(ChannelId(last + 2)),
+            card_id: None,
+            card_digest: String::new(),
+        };
+        let conversation = RequestConversation { room: Some(room), ..Default::default() };
+        let request_id = RequestId::parse("20260325-00000001").expect("an id");
+        state.apply(&Change::save(Request { request_id, conversation, ..Request::default() }));
+        let kept = [1, 2, 3, last + 2].map(|room| state.rooms.contains_key(&ChannelId(room)));
+        assert_eq!(kept, [true, true, false, true]);
+        assert_eq!((state.rooms.len(), state.channels.len()), (ROOMS_KEPT, 2));
     }
 }

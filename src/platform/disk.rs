@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this module owns files")]
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -220,9 +221,20 @@ impl Disk for RealDisk {
     fn sync_many(&self, root: &Path, files: &[PathBuf], folders: &[PathBuf]) -> Result<()> {
         // One flush of the file system is cheaper than one a file, but also flushes what others wrote.
         if files.len() + folders.len() > FLUSH_ALL {
-            let folder = at("open", root, File::open(root))?;
-            let flushed = rustix::fs::syncfs(&folder).map_err(io::Error::from);
-            return at("sync", root, flushed);
+            let mut flushed = BTreeSet::new();
+            // A folder of the workspace may be on another disk.
+            for path in std::iter::once(root).chain(folders.iter().chain(files).map(AsRef::as_ref))
+            {
+                let device = match fs::metadata(path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    found => at("look at", path, found)?.dev(),
+                };
+                if flushed.insert(device) {
+                    let file = at("open", path, File::open(path))?;
+                    at("sync", path, rustix::fs::syncfs(&file).map_err(io::Error::from))?;
+                }
+            }
+            return Ok(());
         }
         sync_each(self, files, folders)
     }

@@ -1,6 +1,7 @@
 //! The checkpoint: an index of what is open, so that opening reads no finished record.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +126,9 @@ pub(super) fn checkpoint(
     let marks: Vec<&ChannelMark> = views.state.channels.values().collect();
     let channels = root.join(layout::CHANNELS);
     replace_synced(disk, &channels, &pretty(&marks)?)?;
-    views.sync()?;
+    // What could not be made durable is not tried again, also where the disk says that it is full: the pages count as
+    // written then. The journal still has all of it.
+    views.sync().map_err(|error| StoreError::File(Arc::new(error)))?;
     // Behind an empty tail this file counts: an index must not be there without the one that it belongs to.
     disk.sync_dir(&root.join(RUNTIME))?;
     let index = Index::of(views, seq);

@@ -153,16 +153,18 @@ fn replaced(text: &str, key: &str, value: &str, wanted: &Value) -> Option<String
     (got == meant).then_some(edited)
 }
 
-/// The text without the line of a key at the top level, whose value stands on the same line. `None` where
-/// it does not.
+/// The text without a key at the top level and its value. `None` where they cannot be taken out alone.
 #[must_use]
 pub fn unset(text: &str, key: &str) -> Option<String> {
     let all = lines(text);
-    let line = all.iter().find(|line| {
-        line.indent == 0 && line.entry().is_some_and(|(name, span)| name == key && !span.is_empty())
-    })?;
-    let start = text[..line.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
+    let is_it =
+        |line: &Line<'_>| line.indent == 0 && line.entry().is_some_and(|(name, _)| name == key);
+    let at = all.iter().position(is_it)?;
+    let (_, span) = all[at].entry()?;
+    let below = block(&all[at + 1..], 0).last().filter(|_| span.is_empty());
+    let last = below.unwrap_or(&all[at]);
+    let start = text[..all[at].start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[last.start..].find('\n').map_or(text.len(), |at| last.start + at + 1);
     let edited = splice(text, start..end, "");
     let mut meant: Value = serde_yaml::from_str(text).ok()?;
     meant.as_mapping_mut()?.remove(key)?;

@@ -21,7 +21,8 @@ mod yaml;
 pub use choice::Choice;
 pub use environment::{Environment, Origin, Tokens};
 pub use error::{ConfigError, Invalid};
-pub use open::{Workspace, checks_digest, imagine, load, must_exist, read_runtime};
+pub use init::imagine;
+pub use open::{Workspace, checks_digest, load, must_exist, read_runtime};
 pub use resolve::{is_workspace, project_default, resolve};
 
 /// Configuration of the team's work.

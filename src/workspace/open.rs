@@ -10,9 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::yaml::from_yaml;
-use super::{
-    DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve, routes,
-};
+use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, lifecycle, policy_file, resolve, routes};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{
@@ -71,6 +69,25 @@ pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
     must_exist(root)?;
     let runtime = read(&root.join(RUNTIME_FILE), RuntimeConfig::check)?;
     let discord = read(&root.join(DISCORD_FILE), DiscordConfig::check)?;
+    with_config(root, runtime, discord)
+}
+
+/// The workspace with these two files, whatever they are at `root`.
+pub(super) fn with_texts(
+    root: &Path,
+    discord: &str,
+    runtime: &str,
+) -> Result<Workspace, ConfigError> {
+    let runtime = parse(&root.join(RUNTIME_FILE), runtime, RuntimeConfig::check)?;
+    let discord = parse(&root.join(DISCORD_FILE), discord, DiscordConfig::check)?;
+    with_config(root, runtime, discord)
+}
+
+fn with_config(
+    root: &Path,
+    runtime: RuntimeConfig,
+    discord: DiscordConfig,
+) -> Result<Workspace, ConfigError> {
     let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
     let lifecycle = lifecycle::read(root)?;
     Ok(Workspace {
@@ -101,23 +118,6 @@ pub fn checks_digest(runtime: &RuntimeConfig) -> String {
         text.extend(serde_json::to_vec(prepare).unwrap_or_default());
     }
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The workspace that `init` would write at `root`, without writing it.
-pub fn imagine(root: &Path, options: &init::Options) -> Result<Workspace, init::InitError> {
-    let [discord, runtime] = init::config_texts(options)?;
-    let lifecycle = lifecycle::read(root)?;
-    let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
-    Ok(Workspace {
-        root: root.to_owned(),
-        runtime: parse(&root.join(RUNTIME_FILE), &runtime, RuntimeConfig::check)?,
-        discord: parse(&root.join(DISCORD_FILE), &discord, DiscordConfig::check)?,
-        routes: routes::read(root, &lifecycle)?,
-        lifecycle,
-        review_cycles,
-        policy_problem,
-        environment: Environment::read(root)?,
-    })
 }
 
 /// One configuration file: size, syntax, types, then what only shows beside other values.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::edit::{EditError, set_role_defaults, set_scalar, value_at};
+use super::edit::{EditError, set_role_defaults, set_scalar, unset, value_at};
 use super::init::{Options, init};
 use super::open::parse;
 use super::*;
@@ -365,4 +365,14 @@ fn setting_a_value_in_every_form_of_a_file() {
     assert_eq!(set_scalar("a: [1,\n  2]\n", &["a", "b"], "m"), None);
     assert_eq!(set_scalar("a: &x {b: 1}\nc: *x\n", &["c", "b"], "m"), None);
     assert_eq!(value_at("a:\n  - b: 1\n  - b: 2 # c\n    c: 3\n", "a.1.c"), Some("3"));
+}
+
+#[test]
+fn a_key_goes_with_all_that_stands_below_it() {
+    let entries = "prepare:\n  - name: packages\n    command: [npm, ci]\n";
+    let text = format!("a: 1\n{entries}# about b\nb: 2\n");
+    assert_eq!(unset(&text, "prepare").as_deref(), Some("a: 1\n# about b\nb: 2\n"));
+    assert_eq!(unset(&text, "b").unwrap(), format!("a: 1\n{entries}# about b\n"));
+    assert_eq!(unset(&format!("a: 1\n{entries}"), "prepare").as_deref(), Some("a: 1\n"));
+    assert_eq!(unset(&text, "c"), None);
 }

@@ -219,6 +219,16 @@ async fn a_second_setup_changes_nothing_and_undo_takes_all_of_it_back() {
     let again = std::fs::read(yard.root().join(".teams_setup/made.json")).unwrap();
     assert_eq!(journal, again);
 
+    // What a workspace says already is not overwritten, and nobody is left to think that it was.
+    let other = yard.teams(&["setup", "--agent", "codex"]).await;
+    assert_eq!((other.code, other.err.contains("set `agents`")), (Some(2), true), "{}", other.err);
+    let other = yard.teams(&["init", "--language", "ko"]).await;
+    assert_eq!(
+        (other.code, other.err.contains("set `language`")),
+        (Some(2), true),
+        "{}",
+        other.err
+    );
     let planned = yard.teams(&["setup", "--undo", "--dry-run", "--json"]).await.well().lines();
     assert!(planned.len() == 21 && planned.iter().all(|line| line["result"] == "planned"));
     // Somebody else's things of the same name are not touched, and what is gone already is fine.

@@ -43,6 +43,28 @@ fn write_lifecycle(house: &House) {
 }
 
 #[tokio::test]
+async fn the_file_that_is_named_is_the_one_that_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_teams"));
+        let output = command.current_dir(folder.path()).args(arguments).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (holds, said) = here(&["lifecycle", "check", "lifecycles/request.yaml"]);
+    assert!(!holds && said.contains("lifecycles/request.yaml"), "{said}");
+    std::fs::create_dir(folder.path().join("lifecycles")).unwrap();
+    std::fs::write(
+        folder.path().join("lifecycles/request.yaml"),
+        "lifecycle: request\ngarbage: 1\n",
+    )
+    .unwrap();
+    for command in ["check", "show"] {
+        let (holds, said) = here(&["lifecycle", command, "lifecycles/request.yaml"]);
+        assert!(!holds && said.contains("garbage"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn a_step_more_is_an_edit_of_the_workspaces_file_and_a_prompt() {
     let script = "- {role: architect, step: security_review, times: 1, do: revise}\n";
     let mut house = House::built(Plan::script(script)).await;

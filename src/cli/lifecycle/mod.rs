@@ -1,5 +1,6 @@
 //! `teams lifecycle check|show`: the steps of a request, of a sprint or of sourcing, held against the rules, as text or as a picture.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Check(which) => {
             let (lifecycle, origin) = find(global, which)?;
-            if origin == LIFECYCLE_FILE {
+            if matches!(origin, Origin::Workspace) {
                 // The team begins with neither without the other.
                 report(routes::check(&global.workspace()?, &lifecycle)?, ROUTES_FILE)?;
             }
@@ -60,31 +61,43 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lifecycle, and what it is called: a named file, the workspace's own, or the one that is built in.
-fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, String), Failure> {
+/// Where a lifecycle comes from.
+enum Origin {
+    /// The workspace's own file.
+    Workspace,
+    /// This program.
+    BuiltIn(Subject),
+    /// A file that was named.
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Workspace => f.write_str(LIFECYCLE_FILE),
+            Self::BuiltIn(subject) => write!(f, "The {subject} lifecycle that is built in"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// The lifecycle that is meant: a named file, the workspace's own, or the one that is built in.
+fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, Origin), Failure> {
     let root = global.workspace()?;
-    let own = root.join(LIFECYCLE_FILE);
+    let has_own = crate::platform::files::exists(&root.join(LIFECYCLE_FILE));
     let named = which.which.as_deref().and_then(Path::to_str);
     let subject = named.map_or(Ok(Subject::Request), str::parse);
-    let (path, origin) = match (subject, &which.which) {
-        (Ok(Subject::Request), _) if crate::platform::files::exists(&own) => {
-            (own, LIFECYCLE_FILE.to_owned())
-        }
-        (Ok(subject), _) => {
-            let built_in = Arc::clone(Lifecycle::of(subject));
-            return Ok((built_in, format!("The {subject} lifecycle that is built in")));
-        }
-        (Err(_), file) => {
-            let file = file.clone().unwrap_or_default();
-            let origin = file.display().to_string();
-            (file, origin)
-        }
+    let origin = match (subject, &which.which) {
+        (Ok(Subject::Request), _) if has_own => Origin::Workspace,
+        (Ok(subject), _) => Origin::BuiltIn(subject),
+        (Err(_), file) => Origin::File(file.clone().unwrap_or_default()),
     };
-    let checked = match origin == LIFECYCLE_FILE {
-        true => lifecycle::check(&root)?,
-        false => lifecycle::check_file(&path, &root)?,
+    let checked = match &origin {
+        Origin::Workspace => lifecycle::check(&root)?,
+        Origin::BuiltIn(subject) => Ok(Arc::clone(Lifecycle::of(*subject))),
+        Origin::File(path) => lifecycle::check_file(path, &root)?,
     };
-    Ok((report(checked, &origin)?, origin))
+    Ok((report(checked, &origin.to_string())?, origin))
 }
 
 /// What was checked, or each of its faults, of which the last is the failure of the command.
@@ -98,7 +111,7 @@ fn report<T>(checked: Result<T, Vec<ConfigError>>, origin: &str) -> Result<T, Fa
     })
 }
 
-fn show(lifecycle: &Lifecycle, origin: &str) {
+fn show(lifecycle: &Lifecycle, origin: &Origin) {
     say(format_args!("{origin} (sha256 {}…)", &lifecycle.digest()[..12]));
     say(match lifecycle.subject {
         Subject::Request => format!(

@@ -11,6 +11,7 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
+use super::open::{Workspace, read_runtime, with_texts};
 use super::routes::ROUTES_FILE;
 use super::{DISCORD_FILE, RUNTIME_FILE, is_workspace};
 use crate::assets::AssetError;
@@ -168,6 +169,7 @@ fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
 
 /// Begins again. What there was is moved into a folder beside, whole, and stays there.
 fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
+    let options = &with_project(root, options);
     let backup = backup_folder(root);
     files::create_dir_all(&backup.join(STATE))?;
     let runtime = root.join(RUNTIME_FILE);
@@ -207,6 +209,23 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     history::put_back(root, &kept)?;
     report.backup = Some(backup);
     Ok(report)
+}
+
+/// The workspace that would be written at `root`, without writing it.
+pub fn imagine(root: &Path, options: &Options) -> Result<Workspace, InitError> {
+    let [discord, runtime] = config_texts(options)?;
+    Ok(with_texts(root, &discord, &runtime)?)
+}
+
+/// The settings begin again, and the project stays the one that it was, where that can be read.
+fn with_project(root: &Path, options: &Options) -> Options {
+    let mut options = options.clone();
+    if let Ok(runtime) = read_runtime(root) {
+        let branch = runtime.project.branch.map(|name| name.to_string());
+        options.project = options.project.or(runtime.project.path);
+        options.branch = options.branch.or(branch);
+    }
+    options
 }
 
 /// The folder of the state, and its lock.

@@ -87,7 +87,8 @@ fn a_reset_keeps_history_discord_and_policy_c08() {
     files::write(&root.join(".teams_runtime/requests/r.json"), "{}").unwrap();
     files::write(&root.join("discord_agents_config.yaml"), "token_env: T\n").unwrap();
     files::write(&root.join("COMMIT_POLICY.md"), "ours\n").unwrap();
-    files::write(&root.join("team_runtime.yaml"), "sprint: {id: mine}\n").unwrap();
+    let runtime = "sprint: {id: mine}\nproject: {path: /srv/mine, branch: trunk}\n";
+    files::write(&root.join("team_runtime.yaml"), runtime).unwrap();
     let report = run(root, Mode::Reset).unwrap();
     assert!(!report.refreshed);
     assert!(!files::exists(&root.join(".teams_runtime/requests")));
@@ -97,9 +98,12 @@ fn a_reset_keeps_history_discord_and_policy_c08() {
     assert!(index.contains("| older | completed | N/A | 2025-01-01 | x | 4 | abc |"), "{index}");
     assert_eq!(text(root, "discord_agents_config.yaml"), "token_env: T\n");
     assert_eq!(text(root, "COMMIT_POLICY.md"), "ours\n");
+    let settings = super::super::read_runtime(root).unwrap();
     assert!(text(root, "team_runtime.yaml").contains("id: main"));
+    assert_eq!(settings.project.path.as_deref(), Some(Path::new("/srv/mine")));
+    assert_eq!(settings.project.branch.map(|it| it.to_string()).as_deref(), Some("trunk"));
     let kept = report.backup.unwrap();
-    assert_eq!(files::read_text(&kept.join("team_runtime.yaml")).unwrap(), "sprint: {id: mine}\n");
+    assert_eq!(files::read_text(&kept.join("team_runtime.yaml")).unwrap(), runtime);
     assert_eq!(files::read_text(&kept.join(".teams_runtime/requests/r.json")).unwrap(), "{}");
 }
 
