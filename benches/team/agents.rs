@@ -197,6 +197,7 @@ async fn proxy(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
             run_id: spec.run_id.clone(),
             generation: 1,
             began: Timestamp::from_millis(0),
+            model: String::new(),
             allowance: Allowance::default(),
             shared: SharedBudgets::default(),
         },

@@ -126,12 +126,17 @@ pub(super) fn allowance(turn: &Turn<'_>, id: &RequestId, role: Role) -> Allowanc
     left.fold(turn.policy.budgets.run, Allowance::and)
 }
 
+/// The budgets of a run of the role on the request, by what they are called among runs.
+fn named(turn: &Turn<'_>, id: &RequestId, role: Role) -> BTreeMap<String, Account> {
+    let Some(request) = turn.request(id) else { return BTreeMap::new() };
+    let name = |scope| format!("{scope} {}", subject(turn, request, role, scope));
+    accounts(turn, id, role).into_iter().map(|it| (name(it.scope), it)).collect()
+}
+
 /// What it may spend together with those under way, of which nobody knows yet what they have spent.
 pub(super) fn shared(turn: &Turn<'_>, run: &Run) -> SharedBudgets {
-    let Some(request) = turn.request(&run.request_id) else { return SharedBudgets::default() };
-    let name = |scope| format!("{scope} {}", subject(turn, request, run.role, scope));
-    let accounts = accounts(turn, &run.request_id, run.role).into_iter();
-    let left: BTreeMap<_, _> = accounts.map(|it| (name(it.scope), it.left())).collect();
+    let all = named(turn, &run.request_id, run.role).into_iter();
+    let left: BTreeMap<_, _> = all.map(|(name, it)| (name, it.left())).collect();
     let others = turn.before().runs.values().filter(|it| it.run_id != run.run_id);
     let beside = others.map(|it| (it.run_id.clone(), it.generation));
     match left.is_empty() {
@@ -140,19 +145,35 @@ pub(super) fn shared(turn: &Turn<'_>, run: &Run) -> SharedBudgets {
     }
 }
 
-/// The budget that runs under way have used up together with one that was stopped for it: the fullest, though what the
-/// others have spent is not taken off yet. None where the run had used up what it may spend by itself.
+fn is_spent_alone(turn: &Turn<'_>, report: &RunReport) -> bool {
+    let alone = turn.policy.budgets.run;
+    !alone.is_unlimited() && alone.share(report.usage) >= 1.0
+}
+
+/// Whether a run that was stopped for its budgets could go on by now: it was held to what was left when it began, and
+/// somebody has granted more since, or it is another day.
+pub(super) fn has_more(turn: &Turn<'_>, id: &RequestId, report: &RunReport) -> bool {
+    let all = named(turn, id, report.role);
+    !is_spent_alone(turn, report) && !all.is_empty() && !all.values().any(Account::is_spent)
+}
+
+/// The budget that runs under way have used up together with one that was stopped for it: of those that they share the
+/// fullest, though what the others have spent is not taken off yet. None where the run had used up what it may spend by
+/// itself.
 pub(super) fn spent_together(
     turn: &Turn<'_>,
     id: &RequestId,
     report: &RunReport,
 ) -> Option<Account> {
-    let alone = turn.policy.budgets.run;
-    let others = turn.before().runs.values().any(|it| it.run_id != report.run_id);
-    if !others || !alone.is_unlimited() && alone.share(report.usage) >= 1.0 {
+    if is_spent_alone(turn, report) {
         return None;
     }
-    accounts(turn, id, report.role).into_iter().max_by(|a, b| a.share().total_cmp(&b.share()))
+    let others = || turn.before().runs.values().filter(|it| it.run_id != report.run_id);
+    let is_shared = |(name, _): &(String, Account)| {
+        others().any(|it| it.shared_budgets.left.contains_key(name))
+    };
+    let shared = named(turn, id, report.role).into_iter().filter(is_shared);
+    shared.map(|(_, it)| it).max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
 /// A run has spent this: it is noted, and people are told of what is nearly used up.

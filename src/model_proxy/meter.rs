@@ -72,6 +72,8 @@ pub(super) struct Meter {
     spending: Arc<RunSpending>,
     all: Arc<SpendingOfRuns>,
     prices: PriceTable,
+    /// The model that is asked for.
+    asked: String,
     run_dir: PathBuf,
     signs: watch::Sender<RateLimitSign>,
     /// Held while the count is written: whoever writes last writes the newest.
@@ -86,10 +88,11 @@ impl Meter {
         run_dir: PathBuf,
     ) -> Meter {
         let (all, prices) = (Arc::clone(&models.spending), models.prices.clone());
+        let asked = run.model.clone();
         let spending = all.begin(run, kept.counted.usage);
         let signs = watch::Sender::new(RateLimitSign::default());
         let (kept, writing) = (Mutex::new(kept), Mutex::default());
-        Meter { kept, spending, all, prices, run_dir, signs, writing }
+        Meter { kept, spending, all, prices, asked, run_dir, signs, writing }
     }
 
     /// Follows what servers say of rate limits.
@@ -131,6 +134,8 @@ impl Meter {
             // What broke off before it named its model is of the one before it.
             kept.model = told.model.unwrap_or(std::mem::take(&mut kept.model));
             let usage = self.prices.priced(&kept.model, told.cost.unwrap_or(guess));
+            // Servers answer with dated names.
+            let usage = self.prices.priced(&self.asked, usage);
             let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
             self.spending.set(counted.usage);

@@ -17,6 +17,8 @@ pub struct RunAllowance {
     pub generation: u32,
     /// When that began.
     pub began: Timestamp,
+    /// The model that is asked for: its price counts where the one that answers has none.
+    pub model: String,
     /// What it may spend by itself.
     pub allowance: Allowance,
     /// What others spend from as well.
@@ -102,6 +104,7 @@ mod tests {
             run_id: name.parse().expect("an id"),
             generation: 1,
             began: Timestamp::from_millis(began),
+            model: String::new(),
             allowance: left,
             shared: SharedBudgets {
                 left: [(DAY.to_owned(), left)].into(),

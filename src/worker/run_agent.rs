@@ -93,8 +93,9 @@ impl RunAgent {
         let run = &mut self.job.run;
         if let Some(session) = earlier.iter().find_map(|it| agents::conversation(it, &run.agent)) {
             run.resume = Some(session);
-            run.task.put_back = true;
         }
+        // Whoever goes on with a conversation remembers edits that are not there any more.
+        run.task.put_back |= run.resume.is_some();
         Ok(())
     }
 
@@ -136,6 +137,7 @@ impl RunAgent {
                 run_id: job.run_id.clone(),
                 generation: job.generation,
                 began: job.started_at,
+                model: job.model.clone(),
                 allowance: proxy.allowance,
                 shared: proxy.shared_budgets,
             },

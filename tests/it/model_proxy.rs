@@ -135,6 +135,7 @@ impl Place {
                 run_id: "r1".parse().unwrap(),
                 generation: 1,
                 began: Timestamp::from_millis(0),
+                model: String::new(),
                 allowance: Allowance::default(),
                 shared: SharedBudgets::default(),
             },

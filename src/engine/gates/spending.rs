@@ -47,19 +47,21 @@ fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
 /// The budget is granted once more, for everything that waits for it.
 pub(super) fn granted(turn: &mut Turn<'_>, id: &RequestId) {
     let Some((scope, role)) = turn.request(id).and_then(waiting_budget) else { return };
-    let (before, of) = (turn.before(), |turn: &Turn<'_>, id: &RequestId| {
-        turn.request(id).map(|request| budget::subject(turn, request, role, scope))
-    });
-    let subject = of(turn, id);
+    // The budget of a day or a sprint is one for all roles.
+    let before = turn.before();
+    let of = |turn: &Turn<'_>, id: &RequestId| {
+        let request = turn.request(id)?;
+        let (scope, role) = waiting_budget(request)?;
+        Some((scope, budget::subject(turn, request, role, scope)))
+    };
+    let granted = of(turn, id);
     budget::raise(turn, id, role, scope);
     go_on(turn, id);
     for gate in before.gates.values().filter(|gate| gate.kind == GateKind::Budget) {
         let other = gate.request_id.clone();
         let waits =
             turn.request(&other).filter(|it| it.work.gate_id.as_ref() == Some(&gate.gate_id));
-        let same =
-            waits.and_then(waiting_budget) == Some((scope, role)) && of(turn, &other) == subject;
-        if same {
+        if waits.is_some() && of(turn, &other) == granted {
             card::close(turn, gate, GateState::Void);
             if let Some(request) = turn.edit(&other) {
                 request.work.gate_id = None;

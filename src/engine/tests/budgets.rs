@@ -1,5 +1,7 @@
 //! Money and patience: what is spent, what waits for a plan, and how a step is gone about that fails.
 
+use std::collections::BTreeSet;
+
 use super::scenes::{report, work_until};
 use super::world::{Todo, World, crash, policy, press};
 use crate::domain::block::BlockCode;
@@ -130,6 +132,30 @@ fn a_days_budget_is_granted_for_all_that_wait_or_is_new_tomorrow() {
     for id in [one, two] {
         assert_eq!(world.request(&id).status, RequestStatus::Delegated);
     }
+}
+
+#[test]
+fn a_days_budget_is_granted_for_all_roles() {
+    let mut world = costly(Budgets { day: usd(1.0), ..Budgets::default() });
+    for text in ["do it", "do something else"] {
+        world.message(text);
+        world.finish_well();
+    }
+    let waits: BTreeSet<_> =
+        world.state.requests.values().map(|it| it.route.current_role).collect();
+    assert_eq!((world.state.gates.len(), waits.len()), (2, 2), "of two roles");
+    world.command(press(&gate(&world).expect("a gate"), ButtonAct::Approve));
+    assert_eq!(world.state.gates.len(), 0, "both go on");
+}
+
+#[test]
+fn what_was_granted_meanwhile_is_gone_on_with() {
+    let mut world = costly(Budgets { day: usd(9.0), ..Budgets::default() });
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    report(&mut world, &todo, failure(FailKind::Budget, None));
+    let request = world.request(&id);
+    assert_eq!((request.status, request.blocked), (RequestStatus::Delegated, None));
 }
 
 #[test]

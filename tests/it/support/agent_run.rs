@@ -151,6 +151,7 @@ pub(crate) async fn proxy_to(
             run_id: spec.run_id.clone(),
             generation: 1,
             began: Timestamp::from_millis(0),
+            model: String::new(),
             allowance,
             shared: SharedBudgets::default(),
         },
