@@ -151,9 +151,9 @@ impl State {
                 } else {
                     self.settled_items.insert(id.clone(), it.fingerprint.clone());
                     // Ids begin with the date: the first is the oldest, unless it has settled just now.
-                    let oldest = self.settled_items.keys().find(|it| **it != id).cloned();
                     if self.settled_items.len() > SETTLED_ITEMS_KEPT
-                        && let Some(oldest) = oldest
+                        && let Some(oldest) =
+                            self.settled_items.keys().find(|it| **it != id).cloned()
                     {
                         self.settled_items.remove(&oldest);
                     }
@@ -260,8 +260,8 @@ impl State {
     fn remember_room(&mut self, thread: ChannelId, request: &RequestId) {
         self.rooms.insert(thread, request.clone());
         while self.rooms.len() > ROOMS_KEPT {
-            // Ids of threads and messages grow with time: whose last words, or else begin, is the smallest has rested
-            // for longest.
+            // Ids of threads and messages grow with time. Of the rooms whose request has ended, the one goes whose last
+            // message is the oldest; where none was read, its thread counts.
             let ended = self.rooms.iter().filter(|(_, id)| !self.requests.contains_key(*id));
             let last_use = |key: &ChannelId| {
                 self.channels.get(key).map_or(key.0, |mark| mark.watermark.0.max(key.0))

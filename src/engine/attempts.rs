@@ -73,7 +73,7 @@ pub(super) fn failed(
         (_, _) => {}
     }
     let limit = turn.attempts(id);
-    let is_again =
+    let is_retryable =
         kind.is_retryable() || kind == FailKind::Budget && budget::has_more(turn, id, report);
     let Some(request) = turn.edit(id) else { return };
     if kind != FailKind::NoSpace {
@@ -82,7 +82,7 @@ pub(super) fn failed(
     request.work.spent.step_failures += 1;
     request.work.spent.last_failure = Some(kind);
     let attempt = request.work.spent.step_failures;
-    let retry = is_again && attempt < limit;
+    let retry = is_retryable && attempt < limit;
     let next = if retry { approach(request) } else { Approach::Usual };
     let wait = if retry { backoff_seconds(kind, attempt) } else { 0 };
     let (role, step) = (report.role, report.step);

@@ -146,8 +146,7 @@ pub(super) fn shared(turn: &Turn<'_>, run: &Run) -> SharedBudgets {
 }
 
 fn is_spent_alone(turn: &Turn<'_>, report: &RunReport) -> bool {
-    let alone = turn.policy.budgets.run;
-    !alone.is_unlimited() && alone.share(report.usage) >= 1.0
+    turn.policy.budgets.run.share(report.usage) >= 1.0
 }
 
 /// Whether a run that was stopped for its budgets could go on by now: it was held to what was left when it began, and

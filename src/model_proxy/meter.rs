@@ -8,9 +8,8 @@ use tokio::sync::watch;
 
 use super::error::ModelProxyError;
 use super::servers::ModelServers;
-use super::shared_budgets::{RunAllowance, RunSpending, SpendingOfRuns};
+use super::shared_budgets::{RunAllowance, RunSpending};
 use super::usage::ResponseFacts;
-use crate::domain::budget::PriceTable;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::platform::{files, tasks};
@@ -70,8 +69,7 @@ pub(super) struct Meter {
     kept: Mutex<SavedAccess>,
     /// What it has spent, for those that share its budgets.
     spending: Arc<RunSpending>,
-    all: Arc<SpendingOfRuns>,
-    prices: PriceTable,
+    models: Arc<ModelServers>,
     /// The model that is asked for.
     asked: String,
     run_dir: PathBuf,
@@ -84,15 +82,14 @@ impl Meter {
     pub(super) fn new(
         kept: SavedAccess,
         run: RunAllowance,
-        models: &ModelServers,
+        models: Arc<ModelServers>,
         run_dir: PathBuf,
     ) -> Meter {
-        let (all, prices) = (Arc::clone(&models.spending), models.prices.clone());
         let asked = run.model.clone();
-        let spending = all.begin(run, kept.counted.usage);
+        let spending = models.spending.begin(run, kept.counted.usage);
         let signs = watch::Sender::new(RateLimitSign::default());
         let (kept, writing) = (Mutex::new(kept), Mutex::default());
-        Meter { kept, spending, all, prices, asked, run_dir, signs, writing }
+        Meter { kept, spending, models, asked, run_dir, signs, writing }
     }
 
     /// Follows what servers say of rate limits.
@@ -112,7 +109,7 @@ impl Meter {
 
     /// Whether the run has spent what it may.
     pub(super) fn is_spent(&self) -> bool {
-        self.all.is_spent(&self.spending)
+        self.models.spending.is_spent(&self.spending)
     }
 
     /// The run asks for more than it may spend.
@@ -133,9 +130,10 @@ impl Meter {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             // What broke off before it named its model is of the one before it.
             kept.model = told.model.unwrap_or(std::mem::take(&mut kept.model));
-            let usage = self.prices.priced(&kept.model, told.cost.unwrap_or(guess));
-            // Servers answer with dated names.
-            let usage = self.prices.priced(&self.asked, usage);
+            let prices = &self.models.prices;
+            let usage = prices.priced(&kept.model, told.cost.unwrap_or(guess));
+            // The one that answers often has a dated name, which no price is listed for.
+            let usage = prices.priced(&self.asked, usage);
             let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
             self.spending.set(counted.usage);

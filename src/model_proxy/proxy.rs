@@ -202,7 +202,7 @@ impl ModelServers {
         };
         files::create_dir_all(&run_dir)?;
         files::set_mode(&run_dir, 0o700)?;
-        let meter = Arc::new(Meter::new(kept, run, self, run_dir));
+        let meter = Arc::new(Meter::new(kept, run, Arc::clone(self), run_dir));
         meter.keep()?;
         let stop = CancellationToken::new();
         let shared = Arc::new(Connections {

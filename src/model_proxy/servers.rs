@@ -1,7 +1,6 @@
 //! The model servers of a team, with their keys.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -33,7 +32,7 @@ pub struct Server {
 pub struct ModelServers {
     pub(super) servers: BTreeMap<String, Server>,
     pub(super) prices: PriceTable,
-    pub(super) spending: Arc<SpendingOfRuns>,
+    pub(super) spending: SpendingOfRuns,
     http: reqwest::Client,
     local: reqwest::Client,
 }
@@ -73,7 +72,7 @@ impl ModelServers {
         Ok(ModelServers {
             servers,
             prices,
-            spending: Arc::default(),
+            spending: SpendingOfRuns::default(),
             http: client().build()?,
             local: client().no_proxy().build()?,
         })

@@ -25,13 +25,6 @@ pub struct RunAllowance {
     pub shared: SharedBudgets,
 }
 
-impl RunAllowance {
-    /// Whether what was spent is all of what one run may spend by itself.
-    fn is_spent(&self, usage: Usage) -> bool {
-        !self.allowance.is_unlimited() && self.allowance.share(usage) >= 1.0
-    }
-}
-
 /// What one run has spent.
 #[derive(Debug)]
 pub(super) struct RunSpending {
@@ -79,7 +72,7 @@ impl SpendingOfRuns {
 
     /// Whether a run has spent what it may, by itself or together with others.
     pub(super) fn is_spent(&self, mine: &RunSpending) -> bool {
-        if mine.of.is_spent(mine.usage()) {
+        if mine.of.allowance.share(mine.usage()) >= 1.0 {
             return true;
         }
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

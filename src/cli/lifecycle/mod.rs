@@ -43,7 +43,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Check(which) => {
             let (lifecycle, origin) = find(global, which)?;
-            if matches!(origin, Origin::Workspace) {
+            if matches!(origin, LifecycleSource::Workspace) {
                 // The team begins with neither without the other.
                 report(routes::check(&global.workspace()?, &lifecycle)?, ROUTES_FILE)?;
             }
@@ -62,7 +62,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
 }
 
 /// Where a lifecycle comes from.
-enum Origin {
+enum LifecycleSource {
     /// The workspace's own file.
     Workspace,
     /// This program.
@@ -71,7 +71,7 @@ enum Origin {
     File(PathBuf),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for LifecycleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Workspace => f.write_str(LIFECYCLE_FILE),
@@ -82,20 +82,20 @@ impl fmt::Display for Origin {
 }
 
 /// The lifecycle that is meant: a named file, the workspace's own, or the one that is built in.
-fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, Origin), Failure> {
+fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, LifecycleSource), Failure> {
     let root = global.workspace()?;
     let has_own = crate::platform::files::exists(&root.join(LIFECYCLE_FILE));
     let named = which.which.as_deref().and_then(Path::to_str);
     let subject = named.map_or(Ok(Subject::Request), str::parse);
     let origin = match (subject, &which.which) {
-        (Ok(Subject::Request), _) if has_own => Origin::Workspace,
-        (Ok(subject), _) => Origin::BuiltIn(subject),
-        (Err(_), file) => Origin::File(file.clone().unwrap_or_default()),
+        (Ok(Subject::Request), _) if has_own => LifecycleSource::Workspace,
+        (Ok(subject), _) => LifecycleSource::BuiltIn(subject),
+        (Err(_), file) => LifecycleSource::File(file.clone().unwrap_or_default()),
     };
     let checked = match &origin {
-        Origin::Workspace => lifecycle::check(&root)?,
-        Origin::BuiltIn(subject) => Ok(Arc::clone(Lifecycle::of(*subject))),
-        Origin::File(path) => lifecycle::check_file(path, &root)?,
+        LifecycleSource::Workspace => lifecycle::check(&root)?,
+        LifecycleSource::BuiltIn(subject) => Ok(Arc::clone(Lifecycle::of(*subject))),
+        LifecycleSource::File(path) => lifecycle::check_file(path, &root)?,
     };
     Ok((report(checked, &origin.to_string())?, origin))
 }
@@ -111,7 +111,7 @@ fn report<T>(checked: Result<T, Vec<ConfigError>>, origin: &str) -> Result<T, Fa
     })
 }
 
-fn show(lifecycle: &Lifecycle, origin: &Origin) {
+fn show(lifecycle: &Lifecycle, origin: &LifecycleSource) {
     say(format_args!("{origin} (sha256 {}…)", &lifecycle.digest()[..12]));
     say(match lifecycle.subject {
         Subject::Request => format!(
