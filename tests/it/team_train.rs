@@ -19,8 +19,8 @@ use teams::platform::plug::{COUNT_VARIABLE, PLUG_VARIABLE, Point};
 
 use crate::command_line::begun;
 use crate::git_repo::{git_in, set_mode};
-use crate::support::fifo;
 use crate::support::house::{House, Plan, words};
+use crate::support::{earlier, fifo};
 use crate::team_commands::told;
 use crate::team_sprint::{sprint_that, start};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -470,6 +470,13 @@ async fn train_of_four(
     (appends.unwrap().trim().parse().unwrap(), died)
 }
 
+/// A train that dies there, or earlier where it is over before.
+async fn train_that_dies(train: &'static str, is_third_red: bool, mut death: Death) {
+    while !train_of_four(train, is_third_red, Some(death)).await.1 {
+        death.at = earlier(death.at);
+    }
+}
+
 /// At a few of the appends of a train of four; `TEAMS_EVERY_POINT=1` visits every one, with a team of its own each.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_train_lands_once_wherever_the_team_is_killed_or_the_power_fails() {
@@ -487,20 +494,17 @@ async fn a_train_lands_once_wherever_the_team_is_killed_or_the_power_fails() {
         let number = deaths.len();
         let mut lives = futures_util::stream::iter(deaths)
             .map(|death| async move {
-                let life = train_of_four(train, is_third_red, Some(death));
+                let life = train_that_dies(train, is_third_red, death);
                 (death, AssertUnwindSafe(life).catch_unwind().await)
             })
             .buffer_unordered(2);
-        let (mut died, mut wrong) = (0, Vec::new());
+        let mut wrong = Vec::new();
         while let Some((death, life)) = lives.next().await {
-            match life {
-                Ok((_, it_died)) => died += usize::from(it_died),
-                Err(_) => wrong.push(format!("{death:?}, see above")),
+            if life.is_err() {
+                wrong.push(format!("{death:?}, see above"));
             }
         }
         assert!(wrong.is_empty(), "{train}, {} of {number}:\n{}", wrong.len(), wrong.join("\n"));
-        // Appends are grouped as they come, so that a life can have fewer than another.
-        assert!(died * 10 >= number * 7, "{train}: only {died} of {number} died");
     }
 }
 

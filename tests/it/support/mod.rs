@@ -44,6 +44,13 @@ pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
     found.unwrap_or_else(|_| panic!("never happened: {what}"))
 }
 
+/// A point to be killed at instead of one that a life did not meet: appends are grouped as they come, so that one life
+/// has fewer of them than another.
+pub(crate) fn earlier(point: u64) -> u64 {
+    assert!(point > 1, "a life without a single point");
+    point * 4 / 5
+}
+
 /// A pipe with a name, and the folder that it lies in.
 pub(crate) fn fifo(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
