@@ -132,8 +132,8 @@ fn secret_file(root: &Path) -> PathBuf {
 }
 
 /// Listens until the team closes. A team that cannot listen at all works on without the command line.
-pub(super) async fn listen(team: Arc<Team>) {
-    let (listener, secret) = match bind(&team) {
+pub(super) async fn listen(team: Arc<Team>, bound: Result<(UnixListener, Arc<str>), ControlError>) {
+    let (listener, secret) = match bound {
         Ok(bound) => bound,
         Err(error) => {
             tracing::warn!(%error, "the control socket is closed; the command line cannot reach the team");
@@ -159,7 +159,7 @@ pub(super) async fn listen(team: Arc<Team>) {
 }
 
 /// The socket, and the secret of this start.
-fn bind(team: &Team) -> Result<(UnixListener, Arc<str>), ControlError> {
+pub(super) fn bind(team: &Team) -> Result<(UnixListener, Arc<str>), ControlError> {
     let path = socket_of(team.root());
     files::remove_file(&path)?;
     let secret: Arc<str> = ids::secret().into();

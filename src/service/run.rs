@@ -423,7 +423,9 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) -> Result<(), R
     tasks::spawn_needed("retention", retention::keep(Arc::clone(team)));
     tasks::spawn_needed("inbound", inbound::listen(Arc::clone(team), facts));
     tasks::spawn_needed("drops", relay::watch(Arc::clone(team)));
-    tasks::spawn_needed("control", control::listen(Arc::clone(team)));
+    // Whoever hears that the team is up may call it.
+    let control = control::bind(team);
+    tasks::spawn_needed("control", control::listen(Arc::clone(team), control));
     Ok(())
 }
 

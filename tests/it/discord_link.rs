@@ -495,11 +495,13 @@ async fn a_flood_costs_nothing_but_time_and_every_message_comes_once() {
     const ALL: u64 = 4_000;
     let (mut talk, mut line) = Talk::connected().await;
     let (stop, mut stopped) = tokio::sync::oneshot::channel();
+    let (hung_up, has_hung_up) = tokio::sync::oneshot::channel();
     // The server sends again what comes after the number that it is asked for, as fast as it can.
     let mut wire = std::mem::replace(&mut talk.wire, Wire::open().await);
     let server = tokio::spawn(async move {
         let mut connections = 1;
         let mut next = 0;
+        let mut hung_up = Some(hung_up);
         loop {
             let mut there = true;
             while there && next < ALL {
@@ -512,6 +514,10 @@ async fn a_flood_costs_nothing_but_time_and_every_message_comes_once() {
                     line.raw("{\"op\": 77, \"d\": {\"from\": \"tomorrow\"}}").await;
                     line.raw("{\"op\": \"x\"}").await;
                 }
+            }
+            if let Some(hung_up) = hung_up.take() {
+                while line.frame().await.is_some() {}
+                hung_up.send(()).unwrap();
             }
             let again = tokio::select! {
                 line = wire.accept() => line,
@@ -537,6 +543,8 @@ async fn a_flood_costs_nothing_but_time_and_every_message_comes_once() {
         let outcome = elsewhere.deliver(&words, &place(channel), |_| async {}).await;
         assert!(matches!(outcome, OutgoingOutcome::Posted { .. }), "{outcome:?}");
     }
+    // More than there is room for.
+    has_hung_up.await.unwrap();
     for number in 0..ALL {
         assert_eq!(talk.heard().await, format!("flood {number}"));
     }

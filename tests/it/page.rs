@@ -5,7 +5,7 @@ use fantoccini::key::Key;
 use serde_json::{Value, json};
 use teams::local_guild::{Config, GuildInfo, serve};
 
-use crate::support::chromium::Browser;
+use crate::support::chromium::{Browser, free_port};
 use crate::support::guild::{Caller, fresh};
 
 /// A conversation as the team has it: receipt, room, personas, card, answer.
@@ -212,9 +212,11 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let running = serve(Config { port: 0, dir: Some(dir.path().to_owned()), ..Config::default() })
-        .await
-        .unwrap();
+    // It comes back there, where nobody else is given its place meanwhile.
+    let running =
+        serve(Config { port: free_port(), dir: Some(dir.path().to_owned()), ..Config::default() })
+            .await
+            .unwrap();
     let info = running.info.clone();
     let bot = Caller::bot(&info, "teams");
     let general = &info.channels["general"];

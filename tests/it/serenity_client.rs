@@ -175,7 +175,7 @@ impl Watch {
             return self.earlier.remove(at);
         }
         loop {
-            let next = tokio::time::timeout(Duration::from_secs(30), self.seen.recv()).await;
+            let next = tokio::time::timeout(Duration::from_secs(120), self.seen.recv()).await;
             let next = next.unwrap_or_else(|_| panic!("only {:?} came", self.earlier));
             let next = next.expect("the client is there");
             if let Seen::Unknown(what) = &next {

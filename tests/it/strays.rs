@@ -60,7 +60,7 @@ async fn then(spec: &RunSpec, watch: Watch, act: impl FnOnce()) -> AgentOutcome 
     let (events, mut seen) = tokio::sync::mpsc::channel(64);
     let watch = Watch { events: Some(events), ..watch };
     let begun = async {
-        while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
+        while !matches!(seen.recv().await.expect("it begins"), Event::ToolStart { .. }) {}
         act();
     };
     let driver = Driver::default();
@@ -82,7 +82,7 @@ async fn no_process_of_a_run_is_left_however_it_ends() {
         let place = place().await;
         let mut spec = spec(&place, way);
         match way {
-            "wall" => spec.limits.wall_ms = 3_000,
+            "wall" => spec.limits.wall_ms = 15_000,
             "idle" => spec.limits.idle_ms = 3_000,
             _ => {}
         }

@@ -50,12 +50,14 @@ async fn ten_requests_at_once_on_ten_files_end_in_ten_commits() {
         asked.push(house.ask(&format!("create notes{number}.md with \"note {number}\"")).await);
     }
     // On a busy machine all of them take long before the first one is there.
-    let mut moved = Timestamp::from_millis(0);
+    let moves = |house: &House| -> Vec<(RequestStatus, Timestamp)> {
+        house.requests().iter().map(|it| (it.status, it.updated_at)).collect()
+    };
+    let mut moved = Vec::new();
     while !house.requests().iter().all(|request| request.status == RequestStatus::Committed) {
         moved = house
             .until("one of them moves on", async |house: &House| {
-                let last = house.requests().iter().map(|it| it.updated_at).max();
-                last.filter(|last| *last > moved)
+                Some(moves(house)).filter(|now| *now != moved)
             })
             .await;
         let blocked = house.requests().into_iter().find_map(|request| request.blocked);

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::support::guild::Caller;
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
+use crate::support::until;
 
 #[tokio::test]
 async fn discord_is_dead_for_the_whole_request_and_then_back() {
@@ -257,8 +258,11 @@ async fn a_refused_command_costs_only_itself_and_is_named() {
             commands.iter().any(|it| it["name"] == "settings").then_some(())
         })
         .await;
-    let (_, health, _) = house.teams(&["health"]).await;
-    assert!(health.contains("/ask: "), "{health}");
+    until("its health names it", async || {
+        let (_, health, _) = house.teams(&["health"]).await;
+        health.contains("/ask: ").then_some(())
+    })
+    .await;
     let (_, doctor, _) = house.teams(&["doctor"]).await;
     assert!(doctor.contains("does not have as they are now: /ask"), "{doctor}");
     house.close().await;

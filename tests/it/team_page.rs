@@ -102,7 +102,10 @@ async fn a_person_begins_a_sprint_with_the_form_and_a_file() {
         return;
     };
     let mut team = Whole::start("  default: rehearsal", &[]).await;
-    team.feed.event(|event| event["t"] == "COMMANDS").await;
+    // They come one by one, and this is the last.
+    team.feed
+        .event(|event| event["t"] == "COMMANDS" && event.to_string().contains("\"settings\""))
+        .await;
     browser.client.goto(&team.running.info.page_url).await.unwrap();
     browser.wait("[data-testid=channel-general]").await;
     let composer = browser.wait("[data-testid=composer]").await;

@@ -16,6 +16,7 @@ use teams::platform::disk::RealDisk;
 use teams::store::Store;
 
 use crate::support::house::{EDIT, House, Plan};
+use crate::support::until;
 
 /// The team has finished this many requests and items, and every role has written them down.
 fn finished(root: &Path, many: usize) {
@@ -156,19 +157,18 @@ async fn what_was_sent_is_shown_while_agents_work() {
     let script = "- {role: developer, times: 1, do: listen, text: go on}\n";
     let house = House::open(Plan::script(script)).await;
     let asked = house.ask(EDIT).await;
-    let request = house
-        .until("the developer works", async |house: &House| {
-            let state = house.state()?;
-            let run = state.runs.values().find(|run| run.role == Role::Developer)?;
-            // Its prompt is written before its process begins.
-            let folder = house.root().join(".teams_runtime/runs").join(run.request_id.as_str());
-            let runs = std::fs::read_dir(folder).ok()?.flatten();
-            let mut prompts = runs.map(|run| run.path().join("prompt.json"));
-            prompts
-                .any(|path| path.exists() && path.to_string_lossy().contains(run.run_id.as_str()))
-                .then(|| run.request_id.clone())
-        })
-        .await;
+    let request = until("the developer works", async || {
+        let state = house.state()?;
+        let run = state.runs.values().find(|run| run.role == Role::Developer)?;
+        // Its prompt is written before its process begins.
+        let folder = house.root().join(".teams_runtime/runs").join(run.request_id.as_str());
+        let runs = std::fs::read_dir(folder).ok()?.flatten();
+        let mut prompts = runs.map(|run| run.path().join("prompt.json"));
+        prompts
+            .any(|path| path.exists() && path.to_string_lossy().contains(run.run_id.as_str()))
+            .then(|| run.request_id.clone())
+    })
+    .await;
     let (code, text, error) = house.teams(&["prompt", "show", request.as_str()]).await;
     assert_eq!((code, error.as_str()), (0, ""));
     let line =

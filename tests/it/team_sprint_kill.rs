@@ -115,6 +115,7 @@ fn still(text: &str) -> String {
     let number = regex::Regex::new(r"[0-9a-f]{10,40}|[0-9]+([.,:-][0-9a-f]+)*").unwrap();
     let text = number.replace_all(text, "#").replace('\n', " / ");
     text.replace("# min # s", "# s")
+        .replace("# min", "# s")
         .replace(", # s.", ".")
         .replace(" (# s)", "")
         .replace("Time: # s", "Time")

@@ -199,7 +199,7 @@ fn tool_user(house: &House, script: &str) -> String {
 /// Blocks on a pipe, off the async threads, for no longer than a failure takes.
 async fn at_pipe<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let work = tokio::task::spawn_blocking(work);
-    tokio::time::timeout(Duration::from_secs(60), work).await.expect("the agent comes").unwrap()
+    tokio::time::timeout(Duration::from_secs(240), work).await.expect("the agent comes").unwrap()
 }
 
 #[tokio::test]

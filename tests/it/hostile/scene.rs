@@ -9,6 +9,7 @@ use teams::platform::landlock::{Strength, strength};
 
 use crate::support::broken_bubblewrap;
 use crate::support::house::{House, Plan};
+use crate::support::until;
 
 /// What confines the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +91,16 @@ impl Scene {
         house.reads(&asked, "May this go to the branch?").await;
         house.quiet().await;
         let waiting = house.request(&asked, "its gate", |it| it.work.gate_id.is_some()).await;
+        // The file of a record is written a little later than the journal.
+        let file = format!(".teams_runtime/requests/{}.json", waiting.request_id);
+        let file = house.root().join(file);
+        until("its file is as its record", async || {
+            let written = std::fs::read(&file).ok()?;
+            let written: Request = serde_json::from_slice(&written).ok()?;
+            let state = house.state()?;
+            (*state.requests[&waiting.request_id] == written).then_some(())
+        })
+        .await;
         wall.is_used(&house);
         Scene { house, asked, waiting }
     }

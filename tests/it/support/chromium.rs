@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
 /// How long a page may take for what it is waited for. Only a failure takes this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A browser with one window; it ends with the value.
 pub(crate) struct Browser {
@@ -141,7 +141,7 @@ impl Drop for Browser {
 /// A port that nobody has and nobody is given. chromedriver listens with one number on both loopback
 /// addresses: where it chooses the number itself it looks at one of them alone, and ends where somebody
 /// listens on the other. The numbers here are below those which the system gives to whoever asks for any.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {
         let port = 20_000 + NEXT.fetch_add(1, Ordering::Relaxed) % 10_000;

@@ -44,7 +44,7 @@ impl Connection {
     }
 
     async fn next(&mut self) -> Message {
-        let next = timeout(Duration::from_secs(30), self.0.next()).await;
+        let next = timeout(Duration::from_secs(120), self.0.next()).await;
         next.expect("an event comes").expect("the connection goes on").expect("it is readable")
     }
 
@@ -121,7 +121,7 @@ impl Socket {
     pub(crate) async fn hear(&mut self) -> Heard {
         use tokio_tungstenite::tungstenite::Message as Ws;
         loop {
-            let next = timeout(Duration::from_secs(30), self.0.next()).await;
+            let next = timeout(Duration::from_secs(120), self.0.next()).await;
             match next.expect("something comes") {
                 Some(Ok(Ws::Text(text))) => {
                     return Heard::Frame(serde_json::from_str(&text).unwrap());

@@ -549,6 +549,15 @@ impl House {
             all.insert(request.request_id.clone(), request.clone());
         }
         let open = self.state().map(|state| state.requests).unwrap_or_default();
+        // Of one that has just ended the file is written a little later than the journal.
+        let behind = all
+            .values_mut()
+            .filter(|it| !it.status.is_terminal() && !open.contains_key(&it.request_id));
+        for request in behind {
+            if let Ok(Some(now)) = store::read_request(&self.root(), &request.request_id) {
+                *request = now;
+            }
+        }
         all.extend(open.into_iter().map(|(id, request)| (id, Arc::unwrap_or_clone(request))));
         all.into_values().collect()
     }

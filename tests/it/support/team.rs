@@ -22,7 +22,7 @@ use teams::platform::{clock, ids};
 use super::guild::{Caller, fresh};
 
 /// How long a fact may take. Only a failure takes this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Everybody may do everything.
 #[derive(Debug)]
