@@ -534,7 +534,7 @@ pub fn page() -> String {
         page.push_str(&format!("| `{en}{options}` | {about} | `{ko}` {about_ko} | {right} |\n"));
     }
     page.push_str(
-        "\nWithdrawing, retrying, splitting, pausing or skipping what somebody else asked for takes the right to administer. Fewer steps for a request, \
+        "\nWithdrawing, retrying, splitting, pausing or skipping what somebody else asked for takes the right to administer; words in the room of one that waits, also of a paused one, go on with it and take the right to ask. Fewer steps for a request, \
          and more for somebody else's, take the right to approve. So do changes to what somebody else asked for (`revise`), and a \
          pause in a sprint that runs. Who holds which right stands under `people:` in \
          `team_runtime.yaml`.\n\n\

@@ -505,7 +505,7 @@ pub(super) fn begin(
         // Nobody has to be asked what it is.
         Lane::Fast | Lane::Quick | Lane::Standard | Lane::Full => {
             let decision = lanes::begin(turn, &id, None);
-            progress::start(turn, &id, decision, text);
+            progress::start(turn, &id, decision);
         }
     }
     id

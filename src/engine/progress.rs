@@ -15,6 +15,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
+use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
@@ -155,14 +156,14 @@ fn solution_is_back(turn: &mut Turn<'_>, id: &RequestId, why: &str) -> bool {
     true
 }
 
-/// Begins the first step of a request's route; `why` is what its role is told.
-pub(super) fn start(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision, why: &str) {
+/// Begins the first step of a request's route.
+pub(super) fn start(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
     match decision {
         WorkflowDecision::Next { state, role, step, .. } => {
             if let Some(request) = turn.edit(id) {
                 request.params.workflow = Some(state);
             }
-            handoff::delegate(turn, id, role, Some(step), why, None);
+            handoff::delegate(turn, id, role, Some(step), "", None);
         }
         WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => {
             follow(turn, id, decision);
@@ -296,8 +297,8 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     request.route.current_role = Some(Role::VersionController);
     request.route.next_role = None;
     if request.work.candidate.is_none() {
-        let summary = request.work.result.as_ref().map(|r| r.summary.clone()).unwrap_or_default();
-        answered(turn, id, &summary);
+        let answer = request.work.result.as_deref().map(planned_answer).unwrap_or_default();
+        answered(turn, id, &answer);
         return;
     }
     let proof = proof::of_candidate(request, policy);
@@ -312,6 +313,20 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     } else {
         deliver(turn, id, proof);
     }
+}
+
+/// What planning alone has found out, for whoever asked: in short, and what its planner wrote down.
+fn planned_answer(result: &RoleResult) -> String {
+    let proposals = &result.proposals;
+    let records = [&proposals.root_cause_contract, &proposals.planning_note].into_iter().flatten();
+    let parts = std::iter::once(&result.summary).chain(records).map(|text| text.trim());
+    let mut all: Vec<&str> = Vec::new();
+    for part in parts.filter(|part| !part.is_empty()) {
+        if !all.contains(&part) {
+            all.push(part);
+        }
+    }
+    all.join("\n\n")
 }
 
 /// Brings the candidate to the branch, unless the branch has it already.

@@ -241,7 +241,7 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
     };
     room_report(turn, id, Role::Orchestrator, "intake", result, next, Vec::new());
     routes::ask_where_unsure(turn, id, result.proposals.request_intent);
-    progress::start(turn, id, decision, &result.summary);
+    progress::start(turn, id, decision);
 }
 
 /// Whether a negative result outside the workflow stopped the request: blocked or failed.
@@ -352,8 +352,7 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     if result.role != Role::Planner || result.is_negative() || said.is_empty() {
         return;
     }
-    let criterion = |text: &String| Criterion::from(say::cut(text, 600));
-    let said: Vec<Criterion> = said.iter().take(MOST_CRITERIA).map(criterion).collect();
+    let said: Vec<Criterion> = said.iter().map(|text| Criterion::from(text.trim())).collect();
     let checks = &turn.policy.check_names;
     let unknown: BTreeSet<&str> = said.iter().filter_map(|it| it.unknown_check(checks)).collect();
     let new: Vec<Criterion> = said.iter().cloned().map(|it| it.by_agent(checks)).collect();
@@ -374,9 +373,6 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.criteria_changed", values);
     }
 }
-
-/// Acceptance criteria that one plan may have.
-const MOST_CRITERIA: usize = 40;
 
 /// Documents of the team that a role names as its own: they go along, so that people in the room can read
 /// them. What the request came with is there already, and the planner's documents are told by the planner.

@@ -158,7 +158,7 @@ fn begin(
     let lane = old.route.lane.map_or(Lane::Standard, |choice| choice.lane.max(Lane::Standard));
     lanes::name(turn, &id, lane);
     let decision = lanes::begin(turn, &id, None);
-    progress::start(turn, &id, decision, text);
+    progress::start(turn, &id, decision);
     let values = json!({ "request_id": id, "of": old.request_id, "count": count });
     Answer::Say(say::content("revise.begun", language, values))
 }

@@ -255,12 +255,13 @@ pub(super) fn tell_of_edit(turn: &mut Turn<'_>, id: &RequestId) {
     say_to_agent(turn, id, request.words_key(), author, text, true);
 }
 
-/// Words of a follow-up go to the agent at work, where there is one and they are not to wait.
+/// Words of a follow-up go to the agent at work, where there is one and they are not to wait. What came with a file waits
+/// for the next run: the sandbox of this one does not have the file.
 pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
     let Some(request) = turn.request(id) else { return };
     let mut followups = request.params.followups.iter();
     let words = followups.find(|followup| followup.key() == key);
-    if let Some(words) = words.filter(|words| !words.waits()) {
+    if let Some(words) = words.filter(|words| !words.waits() && words.artifacts.is_empty()) {
         let (author, text) = (words.author_name.clone(), words.body.clone());
         say_to_agent(turn, id, key, author, text, false);
     }

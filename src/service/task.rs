@@ -256,6 +256,7 @@ fn task(
 ) -> Result<Task, TaskError> {
     let events = store::read_settled_events(team.root(), &request.request_id)?;
     let mut again = Vec::new();
+    let attempt = request.work.spent.step_failures.max(assignment::reopens(request)) + 1;
     if !envelope.envelope.body.trim().is_empty() && run.step.is_some() {
         again.push(envelope.envelope.body.clone());
     }
@@ -269,6 +270,12 @@ fn task(
         && team.workspace.runtime.research_defaults.web;
     let mut work = team.hub.read(|state| assignment::work(state, request, web));
     work.builds_on = earlier_work::of(team, request);
+    if let Some(sprint) = &mut work.sprint {
+        // Agents work in the project, from where nothing leads to the workspace.
+        let seen = |path: &str| team.root().join(path).display().to_string();
+        sprint.folder = seen(&sprint.folder);
+        sprint.artifacts = sprint.artifacts.iter().map(|path| seen(path)).collect();
+    }
     let planned = request.work.planned.as_ref().filter(|_| request.todo_id.is_none());
     Ok(Task {
         role: run.role,
@@ -277,7 +284,7 @@ fn task(
         template: String::new(),
         ways: BTreeMap::new(),
         request_id: request.request_id.to_string(),
-        attempt: request.work.spent.step_failures.max(assignment::reopens(request)) + 1,
+        attempt,
         charter: role.charter.clone(),
         language: request.conversation.language.as_str().to_owned(),
         request: PersonMessage::new(&request.conversation.reply_route.author_name, &request.body),
@@ -378,7 +385,7 @@ fn attachment(team: &Team, path: &str) -> Attachment {
     Attachment {
         filename: filename.unwrap_or_default(),
         size: found.map(|found| found.len()).unwrap_or(0),
-        saved: Some(path.to_owned()),
+        saved: Some(team.root().join(path).display().to_string()),
     }
 }
 

@@ -125,7 +125,7 @@ pub struct Task {
     /// What ended in the room in which it was written.
     #[serde(default)]
     pub continues: Option<EndedRequest>,
-    /// Files that came with it.
+    /// Files that came with it, where they are seen.
     #[serde(default)]
     pub attachments: Vec<Attachment>,
     /// What was added since, oldest first.

@@ -13,7 +13,7 @@ use crate::domain::sprint::{Duty, PlanningStep, ResearchPrepass, SprintCommit, T
 pub struct SprintBrief {
     /// Its id.
     pub sprint_id: String,
-    /// Its folder, relative to the workspace.
+    /// Its folder.
     pub folder: String,
     /// `planning`, `running`, …
     pub status: String,

@@ -206,7 +206,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     });
     turn.sprint_event(id, SprintEventKind::TodoStarted, &todo.title, payload);
     say::todo_started(turn, id, at);
-    handoff::delegate(turn, &request_id, role, Some(step), &todo.title, None);
+    handoff::delegate(turn, &request_id, role, Some(step), "", None);
 }
 
 /// What the todo's request says.

@@ -18,6 +18,7 @@ use crate::domain::lifecycle::{StepName, counter};
 use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
+use crate::domain::workflow::{Outcome, Transition};
 use crate::engine::Answer;
 use crate::engine::lifecycle::steps;
 
@@ -112,6 +113,28 @@ fn an_answered_question_makes_no_commit() {
     report(&mut world, &todo, RunOutcome::Result(Arc::new(answer)));
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
     assert!(world.said.contains(&"final.answered".to_owned()));
+}
+
+#[test]
+fn what_planning_has_found_out_reaches_whoever_asked() {
+    let mut world = World::new(policy());
+    let id = world.message("find out why the tests fail");
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let mut found = good(Role::Planner, Some(steps::DRAFT));
+    found.summary = "The clock is read twice.".to_owned();
+    found.proposals.root_cause_contract = Some("src/clock.rs reads it anew in `later`.".to_owned());
+    found.proposals.workflow_transition = Some(Transition {
+        outcome: Some(Outcome::Complete),
+        finalize_phase: true,
+        ..Transition::default()
+    });
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(found)));
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Completed);
+    let answer = request.outcome.final_answer.expect("an answer").values["summary"].to_string();
+    for part in ["The clock is read twice.", "src/clock.rs reads it anew"] {
+        assert!(answer.contains(part), "{answer}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::scenes::work_until;
 use super::world::{Todo, World, good, policy};
+use crate::domain::attachment::Attachment;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{BootId, CallId, MessageId, RunId};
@@ -85,6 +86,11 @@ fn words_go_to_the_agent_at_work_unless_they_are_to_wait() {
         let words = world.words(room, number, text);
         assert_eq!(steers(&mut world, Event::Message(words)), wanted, "{text}");
     }
+    // The sandbox of the run at work does not have the file.
+    let saved = Some("shared_workspace/attachments/83/picture.png".to_owned());
+    let mut words = world.words(room, 83, "like this");
+    words.attachments = vec![Attachment { filename: "picture.png".to_owned(), size: 1, saved }];
+    assert!(!steers(&mut world, Event::Message(words)));
     // An edit is new words, and may say that they need not wait after all.
     let words = world.words(room, 81, "in red, now");
     assert!(steers(&mut world, Event::MessageEdited(words)));
@@ -94,7 +100,7 @@ fn words_go_to_the_agent_at_work_unless_they_are_to_wait() {
     world.submit(Event::RunFinished(Box::new(report)));
     let followups = world.request(&id).params.followups;
     let heard: Vec<bool> = followups.iter().map(|it| it.heard_by == [Role::Developer]).collect();
-    assert_eq!(heard, [true, false, false]);
+    assert_eq!(heard, [true, false, false, false]);
     let words = world.words(room, 80, "in light blue");
     assert!(!steers(&mut world, Event::MessageEdited(words)), "nobody is at work");
     assert!(world.request(&id).params.followups[0].heard_by.is_empty());
