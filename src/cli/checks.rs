@@ -102,6 +102,11 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
             say(printer.words(key, &values));
         }
     };
+    if found.checks.is_empty() && args.accept {
+        let hint = "write `checks` into team_runtime.yaml; the example there says how";
+        let message = "no file of the project shows how it is tested: there is nothing to accept";
+        return Err(Failure::new(message).hint(Some(hint.to_owned())));
+    }
     if found.checks.is_empty() {
         tell("checks.nothing_shown", &found, false);
         return Ok(());

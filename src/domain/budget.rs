@@ -107,6 +107,15 @@ pub struct Budgets {
     pub day: Allowance,
 }
 
+impl Budgets {
+    /// Whether any of them is in dollars.
+    #[must_use]
+    pub fn are_in_dollars(&self) -> bool {
+        let named = [self.run, self.request, self.sprint, self.day];
+        named.iter().chain(self.roles.values()).any(|allowance| allowance.usd.is_some())
+    }
+}
+
 words! {
     /// What a budget is for.
     pub enum Scope {
@@ -242,7 +251,7 @@ pub struct Price {
 }
 
 /// `prices:` of `team_runtime.yaml`, by model; a name that ends with `*` stands for all that begin so. The
-/// longest that fits counts. For agents that do not say themselves what a run cost.
+/// longest that fits counts, and of two as long the one without. For agents that do not say themselves what a run cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PriceTable(pub BTreeMap<String, Price>);
@@ -256,7 +265,9 @@ impl PriceTable {
             None => model == name,
         };
         let fitting = self.0.iter().filter(|(name, _)| fits(name));
-        fitting.max_by_key(|(name, _)| name.trim_end_matches('*').len()).map(|(_, price)| *price)
+        let closest = fitting
+            .max_by_key(|(name, _)| (name.trim_end_matches('*').len(), !name.ends_with('*')));
+        closest.map(|(_, price)| *price)
     }
 
     /// The usage with its cost, where it says none itself and the model has a price.
@@ -285,11 +296,11 @@ mod tests {
     fn the_longest_name_that_fits_has_the_price() {
         let price = |input| Price { input, cached: Some(0.5), output: 10.0 };
         let table = PriceTable(
-            [("gpt-*", 1.0), ("gpt-5*", 2.0), ("gpt-5.5", 4.0)]
+            [("gpt-*", 1.0), ("gpt-5", 3.0), ("gpt-5*", 2.0), ("gpt-5.5", 4.0)]
                 .map(|(name, input)| (name.to_owned(), price(input)))
                 .into(),
         );
-        for (model, input) in [("gpt-4", 1.0), ("gpt-5.1", 2.0), ("gpt-5.5", 4.0)] {
+        for (model, input) in [("gpt-4", 1.0), ("gpt-5.1", 2.0), ("gpt-5", 3.0), ("gpt-5.5", 4.0)] {
             assert_eq!(table.of(model).map(|it| it.input), Some(input), "{model}");
         }
         assert_eq!(table.of("sonnet"), None);

@@ -4,6 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Acceptance criteria that the plan of one request may have.
+pub const MOST_CRITERIA: usize = 40;
+/// Characters of one of them.
+pub const LONGEST_CRITERION: usize = 600;
+
 /// Who says whether a criterion holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Judge {

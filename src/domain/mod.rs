@@ -32,6 +32,7 @@ pub mod modes;
 pub mod operation;
 pub mod origin;
 pub mod outgoing;
+pub mod path_glob;
 pub mod plan;
 pub mod plan_decision;
 pub mod plan_review;

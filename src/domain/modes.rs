@@ -41,6 +41,8 @@ pub enum StartMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiscoveryScope {
+    /// Nowhere.
+    Off,
     /// In the workspace.
     WorkspaceOnly,
     /// And in git.

@@ -234,8 +234,11 @@ pub struct GateTable {
     pub commit: Stance,
     /// A registered action.
     pub action: Stance,
-    /// Paths that are guarded besides those that always are; one that ends with `/` is a folder.
+    /// Paths, folders and globs that are guarded besides what always is.
     pub guarded: Vec<String>,
+    /// Files that the commands of checks and of `prepare` name, and so are guarded as well, where they are there.
+    #[serde(default)]
+    pub run_by: Vec<String>,
     /// The size from which a binary file is large.
     #[serde(default = "one_mebibyte")]
     pub binary_kb: u32,
@@ -342,6 +345,7 @@ impl Default for GateTable {
             commit: Stance::Allow,
             action: Stance::Allow,
             guarded: Vec::new(),
+            run_by: Vec::new(),
             binary_kb: one_mebibyte(),
             wait_hours: 168,
         }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(DateTime<Utc>);
 
 const KST_SECONDS: i32 = 9 * 3600;
+/// The last second of the year 9999 in Korea, in seconds since 1970.
+const LAST: i64 = 253_402_268_399;
 
 fn kst() -> FixedOffset {
     // +09:00 is within chrono's bounds, so the fallback is never taken.
@@ -72,11 +74,12 @@ impl Timestamp {
         self.0.with_timezone(&zone).offset().fix().local_minus_utc()
     }
 
-    /// This instant plus some seconds; the same instant where that is beyond what can be told.
+    /// This instant plus some seconds; the last one that [`Timestamp::parse`] reads where that is beyond it.
     #[must_use]
     pub fn plus_seconds(self, seconds: u64) -> Self {
+        let last = DateTime::from_timestamp(LAST, 0).unwrap_or(self.0);
         let delta = i64::try_from(seconds).ok().and_then(chrono::TimeDelta::try_seconds);
-        Self(delta.and_then(|delta| self.0.checked_add_signed(delta)).unwrap_or(self.0))
+        Self(delta.and_then(|delta| self.0.checked_add_signed(delta)).unwrap_or(last).min(last))
     }
 
     /// The beginning of the next day in a zone: midnight, or the first instant that its clocks show after it.
@@ -197,11 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn seconds_beyond_all_time_lead_nowhere() {
+    fn seconds_beyond_all_time_lead_to_its_end() {
         let at = Timestamp::parse("2026-03-24T00:00:00Z").unwrap();
         assert_eq!(at.plus_seconds(60).seconds_since(at), 60);
         for seconds in [10_u64.pow(13), 10_u64.pow(17), u64::MAX] {
-            assert_eq!(at.plus_seconds(seconds), at);
+            let last = at.plus_seconds(seconds);
+            assert_eq!(String::from(last), "9999-12-31T23:59:59.000000+09:00");
+            assert_eq!(Timestamp::parse(&String::from(last)), Ok(last));
         }
     }
 

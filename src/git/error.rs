@@ -15,6 +15,16 @@ pub enum GitError {
         /// The configured path.
         path: PathBuf,
     },
+    /// A folder within a repository.
+    #[error(
+        "{} is a folder of the git repository {}; set project.path to that", path.display(), root.display()
+    )]
+    WithinRepository {
+        /// The configured path.
+        path: PathBuf,
+        /// Where the repository has its working files.
+        root: PathBuf,
+    },
     /// A repository without working files.
     #[error("{} is a bare repository; project.path must name one with working files", path.display())]
     Bare {

@@ -97,13 +97,18 @@ impl Project {
     /// one that is checked out there.
     ///
     /// # Errors
-    /// [`GitError::NotARepository`], [`GitError::Bare`], [`GitError::MissingBranch`],
+    /// [`GitError::NotARepository`], [`GitError::WithinRepository`], [`GitError::Bare`], [`GitError::MissingBranch`],
     /// [`GitError::UnbornBranch`], [`GitError::Detached`], [`GitError::Sha256`].
     pub fn open(path: &Path, branch: &str) -> Result<Self> {
         know_extensions()?;
         let repository = Repository::open(path).map_err(|error| {
             if error.code() == ErrorCode::NotFound {
-                GitError::NotARepository { path: path.to_owned() }
+                let path = path.to_owned();
+                let around = Repository::discover(&path).ok();
+                match around.as_ref().and_then(Repository::workdir) {
+                    Some(root) => GitError::WithinRepository { path, root: root.to_owned() },
+                    None => GitError::NotARepository { path },
+                }
             } else if error.code() == ErrorCode::Owner {
                 GitError::Owner { path: path.to_owned() }
             } else if error.message().contains("object format") {

@@ -13,7 +13,7 @@ pub const SYSTEM: [&str; 12] = [
 ];
 
 /// What lies in the system's folders and is nobody's business there: keys, passwords, this team's own.
-pub const SYSTEM_SECRETS: [&str; 8] = [
+pub const SYSTEM_SECRETS: [&str; 13] = [
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -21,6 +21,11 @@ pub const SYSTEM_SECRETS: [&str; 8] = [
     "/etc/ssh",
     "/etc/ssl/private",
     "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/letsencrypt",
+    "/etc/wireguard",
+    "/etc/NetworkManager/system-connections",
+    "/etc/krb5.keytab",
     "/etc/teams",
 ];
 

@@ -85,14 +85,14 @@ pub fn environments(root: &Path) -> PathBuf {
 /// Where the file cannot be read or is wrong, with its line: nothing is proven by what it said before.
 pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError> {
     let reading = Arc::clone(team);
-    let (plan, guarded) = tasks::blocking(move || {
+    let (plan, gates) = tasks::blocking(move || {
         let runtime = workspace::read_runtime(reading.root())?;
-        let guarded = reading.workspace.guarded(&runtime);
+        let gates = reading.workspace.gates(&runtime);
         let plan = check_plan(reading.root(), &runtime, &reading.workspace.environment);
-        Ok::<_, EffectError>((plan, guarded))
+        Ok::<_, EffectError>((plan, gates))
     })
     .await??;
-    team.hub.know_checks(&plan, guarded);
+    team.hub.know_checks(&plan, gates);
     Ok(plan)
 }
 

@@ -13,7 +13,7 @@ use crate::domain::change::Change;
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};
-use crate::domain::policy::{Holders, Policy, Right};
+use crate::domain::policy::{GateTable, Holders, Policy, Right};
 use crate::domain::record::{AnyRecord, RecordId, RecordKind};
 use crate::domain::request::EventKind;
 use crate::domain::state::State;
@@ -107,11 +107,11 @@ impl Hub {
     }
 
     /// Learns which checks are configured now, and what is guarded because they run by it.
-    pub(super) fn know_checks(&self, plan: &CheckPlan, guarded: Vec<String>) {
+    pub(super) fn know_checks(&self, plan: &CheckPlan, gates: GateTable) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.check_names = plan.checks.iter().map(|check| check.name.clone()).collect();
         policy.checks_digest.clone_from(&plan.digest);
-        policy.gates.guarded = guarded;
+        (policy.gates.guarded, policy.gates.run_by) = (gates.guarded, gates.run_by);
     }
 
     /// Learns which checks the project shows, where none are configured.

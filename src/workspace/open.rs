@@ -90,6 +90,11 @@ fn with_config(
 ) -> Result<Workspace, ConfigError> {
     let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
     let lifecycle = lifecycle::read(root)?;
+    runtime.profiles.check(&lifecycle).map_err(|problem| {
+        let path = root.join(RUNTIME_FILE);
+        let text = files::read_text(&path).unwrap_or_default();
+        ConfigError::problem_in(&path, &text, problem)
+    })?;
     Ok(Workspace {
         root: root.to_owned(),
         runtime,
@@ -201,20 +206,23 @@ impl Workspace {
         Ok(spec)
     }
 
-    /// What needs a person. The files of the project that a check's command names are what it runs by, and so
-    /// guarded.
-    fn gates(&self, runtime: &RuntimeConfig) -> GateTable {
+    /// What needs a person, by this version of `team_runtime.yaml`. The files of the project that the commands of checks and
+    /// of `prepare` name are what they run by, and so guarded: whatever is checked out, in a command of a shell as well.
+    #[must_use]
+    pub fn gates(&self, runtime: &RuntimeConfig) -> GateTable {
         let mut table = runtime.gates.table();
         let project = self.project_root();
-        let words = runtime.checks.iter().flat_map(|check| check.command.as_slice());
-        let files = words.map(|word| word.trim_start_matches("./")).filter(|word| {
-            let path = Path::new(word);
-            path.is_relative() && files::metadata(&project.join(path)).is_ok_and(|it| it.is_file())
-        });
-        table.guarded.extend(files.map(str::to_owned));
-        let programs = runtime.checks.iter().filter_map(|check| check.command.as_slice().first());
-        let run_by = programs.flat_map(|program| run_by(program)).map(|file| (*file).to_owned());
-        table.guarded.extend(run_by);
+        let checks = runtime.checks.iter().map(|check| &check.command);
+        let commands = checks.chain(runtime.prepare.iter().map(|prepare| &prepare.command));
+        let of_shell = |sign: char| sign.is_whitespace() || ";&|()<>\"'`=$".contains(sign);
+        for word in
+            commands.flat_map(|command| command.as_slice()).flat_map(|it| it.split(of_shell))
+        {
+            table.guarded.extend(run_by(word).iter().map(|file| format!("**/{file}")));
+            let word = Path::new(word).strip_prefix(&project).unwrap_or(Path::new(word));
+            let word = word.strip_prefix(".").unwrap_or(word);
+            table.run_by.extend(word.to_str().filter(|it| !it.is_empty()).map(str::to_owned));
+        }
         table
     }
 
@@ -242,12 +250,6 @@ impl Workspace {
             ("limits.check_runs", limits.check_runs),
         ];
         all.into_iter().filter(|(_, said)| said.is_some()).map(|(key, _)| key).collect()
-    }
-
-    /// The paths that are guarded by another version of `team_runtime.yaml`.
-    #[must_use]
-    pub fn guarded(&self, runtime: &RuntimeConfig) -> Vec<String> {
-        self.gates(runtime).guarded
     }
 
     /// Who may do what, server roles in each of these servers.

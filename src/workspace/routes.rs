@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use super::yaml::from_yaml;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::routes::Routes;
 use crate::platform::files;
@@ -36,6 +37,10 @@ pub fn check(
     };
     if text.len() > MAX_CONFIG_BYTES {
         return Ok(Err(vec![ConfigError::TooLarge { path, bytes: text.len() }]));
+    }
+    // Of what stands there twice the types would take the last.
+    if let Err(error) = from_yaml::<serde_yaml::Value>(&path, &text) {
+        return Ok(Err(vec![error]));
     }
     Ok(Routes::compile(&text, lifecycle).map(Arc::new).map_err(|problems| {
         let of = |problem| ConfigError::problem_in(&path, &text, problem);

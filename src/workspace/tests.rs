@@ -86,7 +86,11 @@ fn what_does_not_load_c11_c12_c13() {
         ("checks", "carry: [.git]", "expected a folder in the project"),
         ("checks", "carry: [target]", "holds what a build makes"),
         ("checks", "carry: [web/dist]", "holds what a build makes"),
+        ("checks", "carry: [dist/js]", "holds what a build makes"),
         ("checks", "carry: [.venv, .venv]", "is in the list already"),
+        ("gates", "gates: {guarded: [/deploy]}", "is no path below the project"),
+        ("gates", "gates: {guarded: ['']}", "is blank"),
+        ("gates", "gates: {plan: {feature: ask, feature: allow}}", "duplicate entry"),
         ("2.2", "project: {branch: a b}", "branch"),
         ("2.2", "commits: {name: 'a <b>'}", "a name such as"),
         ("2.2", "commits: {email: ''}", "an address such as"),
@@ -184,6 +188,24 @@ fn channels_fall_back_c15() {
 }
 
 #[test]
+fn what_the_commands_of_checks_name_is_guarded_whatever_is_checked_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("teams_generated");
+    init(&root, &Options::default()).unwrap();
+    let workspace = load(&root).unwrap();
+    let text = format!(
+        "checks: [{{name: a, command: [bash, -c, 'cd web && ./scripts/ci.sh; make -C sub all']}}, \
+         {{name: b, command: ['{}/run.py']}}]\nprepare: [{{name: c, command: [env, A=1, ./setup.sh], files: [uv.lock]}}]",
+        folder.path().display()
+    );
+    let gates = workspace.gates(&runtime(&format!("sprint: {{id: a}}\n{text}")).unwrap());
+    for file in ["scripts/ci.sh", "run.py", "setup.sh"] {
+        assert!(gates.run_by.iter().any(|one| one == file), "{file}: {:?}", gates.run_by);
+    }
+    assert!(gates.guarded.iter().any(|one| one == "**/Makefile"), "{:?}", gates.guarded);
+}
+
+#[test]
 fn what_init_wrote_loads_and_may_not_run_c16() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("teams_generated");
@@ -275,6 +297,21 @@ fn a_workspace_may_have_a_lifecycle_of_its_own_and_every_fault_is_named() {
     assert_ne!(own.digest(), built_in.digest());
     let names: Vec<String> = own.steps().map(|step| step.name.to_string()).collect();
     assert!(names.contains(&"security_review".to_owned()), "{names:?}");
+    // What is said of its steps is said of steps that it has.
+    let runtime = root.join(RUNTIME_FILE);
+    let text = files::read_text(&runtime).unwrap();
+    let profile = "profiles: {steps: {security_review: quality}}";
+    let with = |profile: &str| text.replace("profiles: {}", profile);
+    files::write(&runtime, with(profile)).unwrap();
+    load(root).unwrap_or_else(|error| panic!("{}", shown(&error)));
+    let misspelled = profile.replace("security", "securty");
+    files::write(&runtime, with(&misspelled)).unwrap();
+    let said = shown(&load(root).unwrap_err());
+    assert!(
+        said.contains("no step \"securty_review\"") && said.contains("its steps are"),
+        "{said}"
+    );
+    files::write(&runtime, &text).unwrap();
     // Several faults are told at once, each with its line.
     let wrong = with_security()
         .replace("within: security}", "within: secrity}")

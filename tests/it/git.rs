@@ -38,6 +38,13 @@ fn what_the_team_cannot_work_in_is_refused_by_name() {
     assert!(matches!(open(&bare, "main"), GitError::Bare { .. }));
 
     let repo = Repo::new();
+    let within = repo.path.join("docs");
+    std::fs::create_dir(&within).unwrap();
+    let error = open(&within, "main").to_string();
+    assert!(
+        error.ends_with(&format!("{}/; set project.path to that", repo.path.display())),
+        "{error}"
+    );
     assert!(matches!(open(&repo.path, "nope"), GitError::MissingBranch { .. }));
     assert_eq!(Project::open(&repo.path, "").unwrap().branch(), "main");
     repo.git(&["checkout", "-q", "--detach"]);

@@ -228,6 +228,7 @@ impl Driver {
             begun: Instant::now(),
             speaks: launch.live_stdin,
             listens: !start.purpose.repairing,
+            resumes: start.resume.is_some(),
         };
         followed.until_its_end(start).await
     }
@@ -254,6 +255,8 @@ struct RunningTurn<'a> {
     speaks: bool,
     /// Whether it takes words at all.
     listens: bool,
+    /// Whether it goes on with a conversation.
+    resumes: bool,
 }
 
 impl RunningTurn<'_> {
@@ -290,7 +293,7 @@ impl RunningTurn<'_> {
                         at_last.get_or_insert(now + TOOL_PATIENCE);
                     }
                 }
-                () = sleep_until(at_last.unwrap_or(now)), if at_last.is_some() => {
+                () = sleep_until(at_last.unwrap_or(now)), if at_last.is_some() && (cancelled || self.may_be_cut()) => {
                     at_last = None;
                     interrupted = true;
                     self.program.interrupt().await;
@@ -330,6 +333,12 @@ impl RunningTurn<'_> {
                 self.program.interrupt().await;
             }
         }
+    }
+
+    /// Whether it may be interrupted while a tool is at work: it is given up, or has a conversation that goes on. Words to
+    /// one that has not said a thing yet wait; whether it says anything is for its idle limit.
+    fn may_be_cut(&self) -> bool {
+        self.stuck.is_some() || self.resumes || self.turn.session.is_some()
     }
 
     /// Asks it to stop: by its own means where it has them, with a limit, else by a signal. Whether it got the

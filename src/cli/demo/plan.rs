@@ -92,15 +92,20 @@ pub(super) async fn play(
 
 /// Hands the plan to the team, as soon as it answers.
 async fn take_in(home: &Home, team: &mut Team, plan: &CheckedPlan) -> Result<(), Failure> {
-    // The person of the demo approves what they bring.
-    let order = plan.command(Some(&plan.file.plan.digest())).map_err(broken)?;
-    let asked = async {
+    let digest = plan.file.plan.digest();
+    let ask = async |approve| {
+        let order = plan.command(approve).map_err(broken)?;
         loop {
             match service::call(&home.workspace(), order.clone().into()).await {
                 Err(ControlError::NotRunning(_)) => tokio::time::sleep(ASKED).await,
                 answered => return answered.map(|_| ()).map_err(broken),
             }
         }
+    };
+    let asked = async {
+        ask(None).await?;
+        // Where the folder knows another version, the person of the demo approves the one that they bring.
+        ask(Some(&digest)).await
     };
     tokio::select! {
         answered = tokio::time::timeout(STARTING, asked) => {

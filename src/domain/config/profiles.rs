@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentKind, Reasoning};
-use crate::domain::lifecycle::StepName;
+use super::{AgentKind, Problem, Reasoning};
+use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::role::Role;
 use crate::domain::word::words;
 
@@ -73,6 +73,22 @@ impl Default for ProfilesConfig {
 }
 
 impl ProfilesConfig {
+    /// What is wrong beside the lifecycle that requests go by.
+    ///
+    /// # Errors
+    /// The first step that it does not have.
+    pub fn check(&self, lifecycle: &Lifecycle) -> Result<(), Problem> {
+        match self.steps.keys().find(|name| lifecycle.step(**name).is_none()) {
+            Some(name) => {
+                let key = format!("profiles.steps.{}", name.as_str());
+                let steps: Vec<&str> = lifecycle.steps().map(|step| step.name.as_str()).collect();
+                let message = format!("the lifecycle has no step {:?}", name.as_str());
+                Err(Problem::at(&key, message).hint(format!("its steps are {}", steps.join(", "))))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The profile of a role at a step, and the key that says so; blank where none does.
     #[must_use]
     pub fn of(&self, role: Role, step: Option<StepName>) -> (Profile, String) {

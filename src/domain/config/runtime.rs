@@ -17,6 +17,7 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 use crate::domain::language::Language;
 use crate::domain::modes::{DiscoveryScope, PlanningMode, SprintMode, StartMode};
+use crate::domain::path_glob;
 use crate::domain::policy::{GateTable, PlanStances, Prove, RefusalForm, TrainPolicy};
 use crate::domain::role::Role;
 
@@ -548,7 +549,7 @@ pub struct Gates {
     pub commit: Option<Stance>,
     /// A registered action.
     pub action: Option<Stance>,
-    /// Paths that are guarded besides those that always are; one that ends with `/` is a folder.
+    /// Paths, folders and globs that are guarded besides what always is.
     pub guarded: Vec<String>,
     /// The size from which a binary file is large.
     pub binary_kb: Option<Positive>,
@@ -580,6 +581,7 @@ impl Gates {
             commit: self.commit.unwrap_or(usual.commit),
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),
+            run_by: usual.run_by,
             binary_kb: self.binary_kb.map_or(usual.binary_kb, Positive::as_u32),
             wait_hours: self.wait_hours.map_or(usual.wait_hours, Positive::as_u32),
         }
@@ -608,6 +610,13 @@ impl RuntimeConfig {
                 let key = format!("sprint.discovery_actions.{index}");
                 return Err(Problem::at(&key, format!("no action is called {name:?}"))
                     .hint("add it under `actions`, or take it out of the list"));
+            }
+        }
+        for (index, entry) in self.gates.guarded.iter().enumerate() {
+            if let Some(fault) = path_glob::fault(entry) {
+                return Err(Problem::at(&format!("gates.guarded.{index}"), fault).hint(
+                    "name a path, a folder or a glob in the project, such as deploy/ or *.tf",
+                ));
             }
         }
         limits::check_limits(&self.limits)?;

@@ -91,7 +91,7 @@ checked_text! {
                 "expected a folder in the project such as .venv or web/node_modules, found {text:?}"
             ));
         }
-        if is_build_folder(text) {
+        if text.split('/').any(is_build_folder) {
             return Err(format!(
                 "{text:?} holds what a build makes: left over from another commit, it can turn a change that \
                  breaks the build green. Let the check build in its clean tree, and carry dependencies only"

@@ -39,6 +39,7 @@ impl Lifecycle {
         let graph = Graph::of(self);
         let mut problems = self.ways_past_qa(&graph);
         problems.extend(self.ways_without_change());
+        problems.extend(self.ways_past_the_planner());
         problems.extend(graph.uncounted_loops());
         problems
     }
@@ -63,6 +64,26 @@ impl Lifecycle {
             }
         }
         problems
+    }
+
+    /// Where an adviser's words would be built: what is built is the plan of whoever asked for them.
+    fn ways_past_the_planner(&self) -> Vec<Problem> {
+        let plans_on = |name: StepName| {
+            let kind = self.step(name).map(|step| step.kind);
+            matches!(kind, Some(StepKind::Plan | StepKind::Advice))
+        };
+        let advice = self.steps().filter(|step| step.kind == StepKind::Advice);
+        let ways =
+            advice.flat_map(|step| step.edges().map(move |(outcome, edge)| (step, outcome, edge)));
+        ways.filter(|(_, _, edge)| {
+            !plans_on(edge.to) || edge.otherwise.is_some_and(|to| !plans_on(to))
+        })
+        .map(|(step, outcome, edge)| {
+            let key = format!("steps.{}.on.{outcome}", step.name);
+            let message = format!("`{}` would build advice in place of a plan", edge.to);
+            Problem::at(&key, message).hint("let it lead to a step with `result: plan`")
+        })
+        .collect()
     }
 
     /// Where what QA has refused would come to the branch on the word of a review alone.

@@ -299,6 +299,9 @@ fn what_is_sent_back_is_counted_and_what_is_no_change_is_built_again() {
     assert_eq!(found, ["steps.security_review.on.revise"]);
     let found = problems("      no_change: developer_build\n", "      no_change: qa_validation\n");
     assert_eq!(found.len(), 1, "{found:?}");
+    let advice = "    result: advice\n    on: {done: planner_finalize}";
+    let found = problems(advice, "    result: advice\n    on: {done: developer_build}");
+    assert_eq!(found, ["steps.designer_advisory.on.done"]);
 }
 
 #[test]

@@ -58,6 +58,36 @@ fn qa_is_told_which_criteria_lack_a_row_and_which_rows_are_of_none() {
 }
 
 #[test]
+fn a_verdict_that_does_not_read_is_told_where() {
+    let row = json!({"criterion": "C-1", "source": "s", "evidence": [{"command": "make test"}], "result": "pass"});
+    let raw = json!({"proposals": {
+        "workflow_transition": {"outcome": "advance"},
+        "qa_validation": {
+            "decision": "pass", "methodology": "evidence_matrix", "passed_checks": [], "findings": [],
+            "residual_risks": [], "not_checked": [], "evidence_matrix": [row],
+        },
+    }});
+    let said = codes(&raw, Role::Qa, Some(steps::QA));
+    let place = "/proposals/qa_validation/evidence_matrix/0/evidence";
+    assert!(said.iter().any(|it| it.starts_with(place)), "{said:?}");
+}
+
+#[test]
+fn criteria_are_not_cut() {
+    let faults = |criteria: Value| {
+        codes(&json!({"proposals": {"acceptance_criteria": criteria}}), Role::Planner, None)
+    };
+    assert_eq!(faults(json!(vec!["it works"; 40])), Vec::<String>::new());
+    for (criteria, fault) in [
+        (json!(vec!["it works"; 41]), "/proposals/acceptance_criteria has 41 entries"),
+        (json!(["a", "b".repeat(601)]), "/proposals/acceptance_criteria/1 is blank or over 600"),
+    ] {
+        let found = faults(criteria);
+        assert!(found.iter().any(|it| it.starts_with(fault)), "{fault}: {found:?}");
+    }
+}
+
+#[test]
 fn k01_status_words() {
     assert_eq!(status(""), ResultStatus::Completed);
     assert_eq!(status("done"), ResultStatus::Failed);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::normalize::{normalize, read};
 use super::numbered::{RowFaults, row_faults};
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
-use crate::domain::criterion::Criterion;
+use crate::domain::criterion::{Criterion, LONGEST_CRITERION, MOST_CRITERIA};
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
 use crate::domain::plan_decision::{LONGEST_OPTION, LONGEST_QUESTION, MOST_QUESTIONS, OPTIONS};
@@ -160,13 +160,22 @@ pub fn validate(
     if insights.iter().any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER) {
         issues.push(ContractIssue::CopiedPlaceholderInsight);
     }
-    let named = ["/proposals/workflow_transition", "/proposals/qa_validation"];
+    let (of_transition, of_verdict) =
+        ("/proposals/workflow_transition", "/proposals/qa_validation");
     let (result, faults) = read(raw, role, "");
     issues.extend(question_faults(result.proposals.questions.as_deref().unwrap_or_default()));
-    let faults = faults.into_iter();
+    issues.extend(criteria_faults(
+        result.proposals.acceptance_criteria.as_deref().unwrap_or_default(),
+    ));
+    let at = |place: &str| {
+        let here = faults.iter().filter(move |fault| fault.starts_with(place));
+        here.cloned().map(ContractIssue::Misshapen).collect::<Vec<ContractIssue>>()
+    };
     // Those two have codes of their own.
-    let faults = faults.filter(|fault| !named.iter().any(|place| fault.starts_with(place)));
-    issues.extend(faults.map(ContractIssue::Misshapen));
+    let others = faults
+        .iter()
+        .filter(|fault| !fault.starts_with(of_transition) && !fault.starts_with(of_verdict));
+    issues.extend(others.cloned().map(ContractIssue::Misshapen));
     if step.is_none() || !works_in_workflow(role) {
         return issues;
     }
@@ -174,15 +183,44 @@ pub fn validate(
     let part = |key: &str| proposals.and_then(|proposals| proposals.get(key)?.as_object());
     match part("workflow_transition") {
         None => issues.push(ContractIssue::MissingTransition),
-        Some(transition) => judge_transition(transition, &mut issues),
+        Some(transition) => {
+            let before = issues.len();
+            judge_transition(transition, &mut issues);
+            if result.proposals.workflow_transition.is_none() && issues.len() == before {
+                issues.extend(at(of_transition));
+            }
+        }
     }
     if role == Role::Qa {
         match part("qa_validation") {
             None => issues.push(ContractIssue::MissingQaValidation),
-            Some(verdict) => judge_verdict(verdict, criteria, &mut issues),
+            Some(verdict) => {
+                let before = issues.len();
+                judge_verdict(verdict, criteria, &mut issues);
+                if result.proposals.qa_validation.is_none() && issues.len() == before {
+                    issues.extend(at(of_verdict));
+                }
+            }
         }
     }
     issues
+}
+
+/// What is wrong with acceptance criteria: each is held against the change, and none may be cut.
+fn criteria_faults(criteria: &[String]) -> Vec<ContractIssue> {
+    let mut faults = Vec::new();
+    let place = "/proposals/acceptance_criteria";
+    if criteria.len() > MOST_CRITERIA {
+        let many = criteria.len();
+        faults.push(format!("{place} has {many} entries, where {MOST_CRITERIA} are allowed"));
+    }
+    let is_wrong =
+        |text: &String| text.trim().is_empty() || text.chars().count() > LONGEST_CRITERION;
+    let wrong = criteria.iter().position(is_wrong);
+    faults.extend(
+        wrong.map(|at| format!("{place}/{at} is blank or over {LONGEST_CRITERION} characters")),
+    );
+    faults.into_iter().map(ContractIssue::Misshapen).collect()
 }
 
 /// What is wrong with questions to a person: each has to fit a list on a phone.

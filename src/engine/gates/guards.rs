@@ -124,8 +124,9 @@ fn findings(
     };
     // What a person named is within what was asked for, unless the plan leaves it out by name.
     let is_asked_for = |path: &str| item.is_none() && text.names_file(path);
+    let own = Guarded::by(table);
     for path in &paths {
-        if is_machinery(table, path) {
+        if own.has(path) {
             add(Guard::Machinery, path, String::new());
         }
         let is_beyond =
@@ -180,20 +181,42 @@ pub(in crate::engine) fn machinery<'a>(
     table: &GateTable,
     candidate: &'a Candidate,
 ) -> Option<&'a str> {
+    let own = Guarded::by(table);
     let mut paths = candidate.paths.iter().map(|changed| changed.path.as_str());
-    paths.find(|path| is_machinery(table, path))
+    paths.find(|path| own.has(path))
 }
 
-fn is_machinery(table: &GateTable, path: &str) -> bool {
-    // A link may stand where a folder is looked for.
-    let as_folder = format!("/{path}/");
-    let below = |folder: &str| as_folder.contains(&format!("/{folder}"));
-    let name = file_name(path);
-    let own = table.guarded.iter().any(|one| match one.ends_with('/') {
-        true => as_folder.starts_with(&format!("/{one}")),
-        false => path == one,
-    });
-    own || FOLDERS.iter().any(|folder| below(folder)) || FILES.contains(&name)
+/// What agents or checks run by.
+struct Guarded<'t> {
+    /// What the table says: each entry with all that lies below it, a pattern without a slash in any folder.
+    named: GlobSet,
+    run_by: &'t [String],
+}
+
+impl Guarded<'_> {
+    fn by(table: &GateTable) -> Guarded<'_> {
+        let all = table.guarded.iter().flat_map(|entry| {
+            let entry = entry.trim().trim_start_matches("./").trim_end_matches('/');
+            let anywhere = entry.contains('*') && !entry.contains('/');
+            let entry = if anywhere { format!("**/{entry}") } else { entry.to_owned() };
+            // A link may stand where a folder is looked for.
+            [format!("{entry}/**"), entry]
+        });
+        Guarded { named: globs(&all.collect::<Vec<String>>()), run_by: &table.run_by }
+    }
+
+    fn has(&self, path: &str) -> bool {
+        // A link may stand where a folder is looked for.
+        let as_folder = format!("/{path}/");
+        let below = |folder: &&str| as_folder.contains(&format!("/{folder}"));
+        // A command may go into a folder first.
+        let is_run =
+            |one: &String| path == one || one.contains('/') && path.ends_with(&format!("/{one}"));
+        self.named.is_match(path)
+            || self.run_by.iter().any(is_run)
+            || FOLDERS.iter().any(below)
+            || FILES.contains(&file_name(path))
+    }
 }
 
 /// Those of the paths that an item does not allow, and what it declares without any of the paths; neither where it
@@ -303,9 +326,13 @@ mod tests {
     #[test]
     fn what_agents_and_checks_run_by() {
         let table = GateTable {
-            guarded: vec!["deploy/".to_owned(), "Makefile".to_owned()],
+            guarded: ["deploy/", "Makefile", "ops", "./infra/", "*.tf", "db/**/*.sql", "a[.txt"]
+                .map(str::to_owned)
+                .into(),
+            run_by: ["scripts/ci.sh", "tests"].map(str::to_owned).into(),
             ..GateTable::default()
         };
+        let own = Guarded::by(&table);
         for path in [
             ".claude/settings.json",
             "app/.codex/config.toml",
@@ -318,13 +345,29 @@ mod tests {
             ".claude",
             "app/.cargo",
             "deploy",
+            "ops/prod.yaml",
+            "scripts/ci.sh",
+            "web/scripts/ci.sh",
+            "infra/a/b.yaml",
+            "main.tf",
+            "modules/net/main.tf",
+            "db/one/two.sql",
+            // No pattern, so it means itself.
+            "a[.txt",
         ] {
-            assert!(is_machinery(&table, path), "{path}");
+            assert!(own.has(path), "{path}");
         }
-        for path in
-            ["src/github/client.rs", "sub/Makefile", "AGENTS.md.txt", "sub/deploy", "x.claude"]
-        {
-            assert!(!is_machinery(&table, path), "{path}");
+        for path in [
+            "src/github/client.rs",
+            "sub/Makefile",
+            "AGENTS.md.txt",
+            "sub/deploy",
+            "x.claude",
+            "opsx",
+            "tests/a.rs",
+            "main.tf.md",
+        ] {
+            assert!(!own.has(path), "{path}");
         }
     }
 

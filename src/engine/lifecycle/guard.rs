@@ -68,6 +68,19 @@ pub fn decide(
             at.follow(state, report, transition, notes)
         }
         StepKind::Plan => at.plan(state, report, notes),
+        // What has to change is not passed, whatever else the reviewer says.
+        StepKind::Review
+            if report.has_findings && report.transition.outcome != Some(Outcome::Reopen) =>
+        {
+            if report.transition.continues() {
+                notes.push(ReportChange::Contradiction);
+            }
+            at.positive_or_reopen(
+                state,
+                &StepReport { transition: Transition::default(), ..report.clone() },
+                notes,
+            )
+        }
         StepKind::Research
         | StepKind::Advice
         | StepKind::Guidance

@@ -120,6 +120,8 @@ pub fn close_in_planning(lifecycle: &Lifecycle, step: &Step, report: &StepReport
         || step.kind != StepKind::Plan
         || transition.outcome == Some(Outcome::Reopen)
         || target.is_some_and(|target| target.kind == StepKind::Advice)
+        // A plan of what is to be carried out is no answer where its planner says that it goes on.
+        || (goes_on && report.wants_execution)
         || (goes_on && transition.target_phase == Some(Phase::Implementation))
         || (goes_on && target.is_some_and(|target| target.access == StepAccess::Write))
     {

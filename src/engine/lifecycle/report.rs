@@ -40,6 +40,8 @@ pub struct StepReport {
     pub failed_checks: Vec<String>,
     /// QA's verdict.
     pub qa_validation: Option<QaValidation>,
+    /// Whether a review lists something that has to change.
+    pub has_findings: bool,
     /// Whether it carries a root cause contract, a todo brief or a planning note.
     pub planning_record: bool,
     /// Whether the request asks for something to be carried out, not only planned.
@@ -72,6 +74,7 @@ impl StepReport {
             criteria: Vec::new(),
             failed_checks: Vec::new(),
             qa_validation: result.proposals.qa_validation.clone(),
+            has_findings: result.proposals.code_review.iter().flatten().next().is_some(),
             planning_record: [
                 &result.proposals.root_cause_contract,
                 &result.proposals.todo_brief,

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{graph, paths as globs};
+use super::graph;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{PlanItemId, RequirementId};
+use crate::domain::path_glob;
 use crate::domain::plan::{Plan, PlanItem, PlanPart, PlanRule, RequirementTime};
 
 /// What one commit can deliver and one person can review.
-const MOST_CRITERIA: usize = 12;
+const MANY_CRITERIA: usize = 12;
 const MOST_PATHS: usize = 15;
 const MOST_SCOPE: usize = 8_000;
 /// Ids that are written out in one sentence.
@@ -185,7 +186,7 @@ fn cycles(plan: &Plan, problems: &mut Problems) {
 fn paths(at: usize, item: &PlanItem, problems: &mut Problems) {
     let all = item.allowed_paths.iter().chain(&item.excluded_paths);
     for (number, path) in all.enumerate() {
-        let Some(wrong) = globs::fault(path) else { continue };
+        let Some(wrong) = path_glob::fault(path) else { continue };
         let message = format!("{}: the path \"{}\" {wrong}", item.id, path.escape_debug());
         let hint = "paths are relative to the project's root, with `/`, such as `src/**`";
         problems.add(PlanRule::OutsidePath, PlanPart::Path(at, number), message, hint);
@@ -199,8 +200,8 @@ fn paths(at: usize, item: &PlanItem, problems: &mut Problems) {
 
 fn size(at: usize, item: &PlanItem, problems: &mut Problems) {
     let long = item.scope.chars().count();
-    let said = if item.criteria.len() > MOST_CRITERIA {
-        format!("{} criteria, where {MOST_CRITERIA} are a lot for one commit", item.criteria.len())
+    let said = if item.criteria.len() > MANY_CRITERIA {
+        format!("{} criteria, where {MANY_CRITERIA} are a lot for one commit", item.criteria.len())
     } else if item.allowed_paths.len() > MOST_PATHS {
         format!("{} paths, where {MOST_PATHS} are a lot for one commit", item.allowed_paths.len())
     } else if long > MOST_SCOPE {

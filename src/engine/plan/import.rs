@@ -1,6 +1,8 @@
 //! A plan that a person brought becomes items of the backlog. The same plan again changes nothing; a newer version
 //! shows its difference and counts when a person has approved exactly it. What is under way is never changed.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::check;
@@ -19,6 +21,8 @@ const FAULTS: usize = 10;
 /// Letters of a digest that people see, and the fewest that name one.
 const DIGEST: usize = 12;
 const FEWEST: usize = 7;
+/// How the line of an item's words begins that tells its estimate, as each format is read.
+const ESTIMATE: &str = "Estimate: ";
 /// Characters of a title.
 const TITLE: usize = 200;
 
@@ -62,10 +66,10 @@ pub(in crate::engine) fn import(
     let open = OpenItems::of(turn);
     let old = stored.as_ref().map(|stored| &stored.plan);
     let mut differences = differences(old, &plan);
-    // Another estimate is nothing new for what is not waiting.
+    // Another estimate, rank or order is nothing new for what is not waiting.
     differences.retain(|(how, item)| {
-        let is_estimate = matches!(how, Difference::Changed) && only_estimate_differs(old, item);
-        !is_estimate || open.of_plan(id, &item.id).any(|(_, held)| !held)
+        let is_same = matches!(how, Difference::Changed) && is_same_work(old, item);
+        !is_same || open.of_plan(id, &item.id).any(|(_, held)| !held)
     });
     let told = differences.iter().map(|(how, item)| {
         json!({
@@ -81,8 +85,12 @@ pub(in crate::engine) fn import(
         "version": version,
         "digest": &digest[..DIGEST],
         "differences": told.collect::<Vec<Value>>(),
+        "unknown_checks": unknown_checks(&plan, &turn.policy.check_names),
     });
     let said = |key| Answer::Say(say::content(key, language, values.clone()));
+    if stored.is_none() && approve.is_some() {
+        return refused("plan.not_known", values);
+    }
     if let Some(stored) = &stored {
         if stored.digest == digest {
             return said("plan.unchanged");
@@ -104,7 +112,10 @@ pub(in crate::engine) fn import(
 /// What a newer version adds, changes and leaves out; everything is new where there is no older one.
 fn differences(old: Option<&Plan>, new: &Plan) -> Vec<(Difference, PlanItem)> {
     let before = |item: &PlanItem| old.and_then(|old| old.item(&item.id));
-    let mut all: Vec<(Difference, PlanItem)> = Vec::new();
+    // What is left out comes first: of many differences a card shows the beginning.
+    let gone = old.iter().flat_map(|old| &old.items).filter(|item| new.item(&item.id).is_none());
+    let mut all: Vec<(Difference, PlanItem)> =
+        gone.map(|item| (Difference::Removed, item.clone())).collect();
     for item in &new.items {
         match before(item) {
             None => all.push((Difference::Added, item.clone())),
@@ -112,15 +123,36 @@ fn differences(old: Option<&Plan>, new: &Plan) -> Vec<(Difference, PlanItem)> {
             Some(_) => {}
         }
     }
-    let gone = old.iter().flat_map(|old| &old.items).filter(|item| new.item(&item.id).is_none());
-    all.extend(gone.map(|item| (Difference::Removed, item.clone())));
     all
+}
+
+/// The checks that criteria name, and that are not configured.
+fn unknown_checks<'p>(plan: &'p Plan, checks: &[String]) -> BTreeSet<&'p str> {
+    let criteria = plan.items.iter().flat_map(|item| &item.criteria);
+    criteria.filter_map(|it| it.unknown_check(checks)).collect()
 }
 
 /// Whether an item differs from what it was by its estimate alone.
 fn only_estimate_differs(old: Option<&Plan>, item: &PlanItem) -> bool {
-    let before = old.and_then(|old| old.item(&item.id)).cloned();
-    before.is_some_and(|before| PlanItem { effort: item.effort, ..before } == *item)
+    let before = old.and_then(|old| old.item(&item.id));
+    before.is_some_and(|before| without_estimate(before) == without_estimate(item))
+}
+
+/// Whether an item differs from what it was by nothing that says what it delivers.
+fn is_same_work(old: Option<&Plan>, item: &PlanItem) -> bool {
+    let work = |item: &PlanItem| PlanItem {
+        priority_rank: 0,
+        depends_on: Vec::new(),
+        ..without_estimate(item)
+    };
+    old.and_then(|old| old.item(&item.id)).is_some_and(|before| work(before) == work(item))
+}
+
+/// An item without its estimate, which stands in its words as well.
+fn without_estimate(item: &PlanItem) -> PlanItem {
+    let words = item.scope.lines().filter(|line| !line.starts_with(ESTIMATE));
+    let scope = words.collect::<Vec<&str>>().join("\n");
+    PlanItem { effort: 0, scope, ..item.clone() }
 }
 
 /// The open items of the backlog that stand for items of plans, and whether each is under way. What changed while it was
@@ -188,6 +220,7 @@ fn queue(
             }
             (Difference::Changed, Some(mut waits)) if only_estimate_differs(old, item) => {
                 waits.effort = item.effort;
+                waits.scope.clone_from(&item.scope);
                 waits.updated_at = turn.now;
                 turn.put_item(waits);
             }

@@ -15,6 +15,7 @@ use crate::domain::incoming::Message;
 use crate::domain::intent::Intent;
 use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
+use crate::domain::modes::DiscoveryScope;
 use crate::domain::origin::Origin;
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
@@ -41,7 +42,8 @@ pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
     };
     let looking =
         state.effects.values().any(|effect| matches!(effect.kind, EffectKind::Discover { .. }));
-    if !wanted || looking || state.requests.values().map(Arc::as_ref).any(open) {
+    let is_off = policy.sprint.discovery_scope == DiscoveryScope::Off;
+    if is_off || !wanted || looking || state.requests.values().map(Arc::as_ref).any(open) {
         return None;
     }
     let last = state.scheduler.sourcing.last_at.or(state.scheduler.slots.last_started_at);

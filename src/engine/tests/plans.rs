@@ -47,11 +47,19 @@ fn backlog(world: &World) -> BTreeMap<String, Item> {
 #[test]
 fn a_plan_becomes_items_once() {
     let mut world = World::new(by_hand());
-    let letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
-    assert_eq!(key(&import(&mut world, &letters, None)), "plan.imported");
+    let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
+    letters.items[0].criteria.push("(check: untis) it adds".into());
+    let approved = Some(letters.digest());
+    assert_eq!(key(&import(&mut world, &letters, approved.as_deref())), "plan.not_known");
+    let answer = import(&mut world, &letters, None);
+    let Answer::Say(said) = &answer else { panic!("{answer:?}") };
+    assert_eq!(
+        (said.key.as_str(), &said.values["unknown_checks"]),
+        ("plan.imported", &json!(["untis"]))
+    );
     let first = backlog(&world);
     assert_eq!(first["US-2"].depends_on, [first["US-1"].backlog_id.clone()]);
-    assert_eq!(first["US-1"].acceptance_criteria, [Criterion::from("`US-1` is there")]);
+    assert_eq!(first["US-1"].acceptance_criteria[0], Criterion::from("`US-1` is there"));
     assert_eq!(
         (first["US-1"].status, first["US-1"].milestone_title.as_str()),
         (ItemStatus::Pending, "Letters")
@@ -90,6 +98,10 @@ fn a_newer_version_counts_when_exactly_it_is_approved() {
     let approved = second.digest();
     second.items[0].scope.push('!');
     assert_eq!(key(&import(&mut world, &second, Some(&approved))), "plan.other_digest");
+    let answer = import(&mut world, &second, None);
+    let Answer::Say(said) = &answer else { panic!("{answer:?}") };
+    let first_told = &said.values["differences"][0];
+    assert_eq!((&first_told["how"], &first_told["item_id"]), (&json!("removed"), &json!("US-3")));
     assert_eq!(key(&import(&mut world, &second, Some(&second.digest()[..12]))), "plan.imported");
     let after = backlog(&world);
     assert_eq!(after.keys().collect::<Vec<_>>(), ["US-1", "US-2", "US-4"], "US-3 was left out");
@@ -149,9 +161,10 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     // The planner proposed other criteria, ranks and no dependencies: what the person wrote stands.
     let said = Criterion::from(format!("`{}` is there", running.item_id));
     assert_eq!((held.acceptance_criteria.clone(), held.priority_rank > 0), (vec![said], true));
-    // Another estimate is told to what waits, and begins nothing anew.
-    for item in &mut letters.items {
-        item.effort = 3;
+    // Another estimate or rank is told to what waits, and begins nothing anew.
+    for (rank, item) in (7..).zip(&mut letters.items) {
+        (item.effort, item.priority_rank) = (3, rank);
+        item.scope.push_str("\nEstimate: 1.5d");
     }
     import(&mut world, &letters, Some(&letters.digest()));
     let of_plan = |world: &World| -> Vec<(bool, u32)> {

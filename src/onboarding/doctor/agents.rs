@@ -46,6 +46,7 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
         }
     }
     keys(workspace, &mut found);
+    found.extend(no_price(workspace));
     found.extend(brought(workspace));
     if !found.iter().any(|finding| finding.check == Check::Sandbox) {
         found.push(Finding::not_needed(Check::Sandbox, "doctor.sandbox.unused", json!({})));
@@ -117,6 +118,22 @@ fn keys(workspace: &Workspace, found: &mut Vec<Finding>) {
         let names = servers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         found.push(Finding::ok(Check::Agent, "doctor.models.ok", json!({"names": names})));
     }
+}
+
+/// Where budgets count nothing while an agent works, because nobody says what its model costs.
+fn no_price(workspace: &Workspace) -> Option<Finding> {
+    let runtime = &workspace.runtime;
+    let kinds: BTreeSet<AgentKind> =
+        Role::ALL.into_iter().map(|role| runtime.agents.of(role)).collect();
+    let agents: Vec<&str> = kinds
+        .into_iter()
+        .filter(|kind| *kind != AgentKind::Rehearsal)
+        .map(AgentKind::as_str)
+        .collect();
+    let is_blind = runtime.budgets.are_in_dollars() && runtime.prices.0.is_empty();
+    let values = json!({ "agents": agents });
+    (is_blind && !agents.is_empty())
+        .then(|| Finding::advice(Check::Agent, "doctor.agent.no_price", values))
 }
 
 async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {

@@ -82,7 +82,7 @@ pub async fn look(
 ) -> Result<(Vec<Finding>, Watermarks), LookError> {
     let actions = match look.scope {
         DiscoveryScope::BroadScan => look.actions.clone(),
-        DiscoveryScope::WorkspaceOnly | DiscoveryScope::PlusGit => Vec::new(),
+        DiscoveryScope::Off | DiscoveryScope::WorkspaceOnly | DiscoveryScope::PlusGit => Vec::new(),
     };
     let (env, scratch, root) = (look.env.clone(), look.scratch.clone(), look.root.clone());
     let (mut found, mut marks) = tasks::blocking(move || at_rest(&look, before)).await??;
@@ -100,7 +100,7 @@ fn at_rest(
 ) -> Result<(Vec<Finding>, Watermarks), LookError> {
     let mut found = requests(look, &mut marks)?;
     match look.scope {
-        DiscoveryScope::WorkspaceOnly => {}
+        DiscoveryScope::Off | DiscoveryScope::WorkspaceOnly => {}
         DiscoveryScope::PlusGit => found.extend(uncommitted_files(look, &mut marks)?),
         DiscoveryScope::BroadScan => {
             found.extend(uncommitted_files(look, &mut marks)?);

@@ -109,12 +109,23 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             json!(close_in_planning(lifecycle(), step, &report))
         },
         theirs: whole,
-        rules: &[Rule {
-            row: "13.A #2",
-            instead: "a reopen never closes a request",
-            applies: |args| text(&args["transition"], "outcome") == "reopen",
-            expected: |_, _| json!(false),
-        }],
+        rules: &[
+            Rule {
+                row: "13.A #2",
+                instead: "a reopen never closes a request",
+                applies: |args| text(&args["transition"], "outcome") == "reopen",
+                expected: |_, _| json!(false),
+            },
+            Rule {
+                row: "7.4",
+                instead: "who says that it goes on has not answered what is to be carried out",
+                applies: |args| {
+                    ["advance", "continue"].contains(&text(&args["transition"], "outcome"))
+                        && args["request_indicates_execution_flag"] == json!(true)
+                },
+                expected: |_, _| json!(false),
+            },
+        ],
     },
     Subject {
         name: "sanitize_implementation_result",

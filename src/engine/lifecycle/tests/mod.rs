@@ -129,6 +129,14 @@ fn w05_w06_w07_closing_in_planning() {
     assert_eq!(state.phase_owner, Role::VersionController);
     assert_eq!(state.phase_status, PhaseStatus::Completed);
 
+    // Who says that it goes on has not answered what is to be carried out.
+    let mut on = report(steps::DRAFT, Some(Outcome::Advance));
+    on.planning_record = true;
+    assert_eq!(next(&decide(&at(steps::DRAFT), &on)), steps::GUIDANCE);
+    on.wants_execution = false;
+    let decision = decide(&at(steps::DRAFT), &on);
+    assert!(matches!(decision, WorkflowDecision::Closeout { .. }), "{decision:?}");
+
     let mut code = report(steps::FINALIZE, Some(Outcome::Complete));
     code.artifacts = vec!["src/x.py".to_owned()];
     assert_eq!(next(&decide(&at(steps::FINALIZE), &code)), steps::GUIDANCE);
@@ -170,6 +178,11 @@ fn w12_to_w15_the_review() {
     assert_eq!(stopped(&decide(&spent, &silent)), BlockReason::Spent(counter::REVIEW), "13.A #18");
 
     let open = at(steps::REVIEW);
+    let mut torn = pass;
+    torn.has_findings = true;
+    let decision = decide(&open, &torn);
+    let WorkflowDecision::Next { step, notes, .. } = &decision else { panic!("{decision:?}") };
+    assert_eq!((*step, &notes[..]), (steps::REVISION, &[ReportChange::Contradiction][..]));
     assert_eq!(next(&decide(&open, &reopening(steps::REVIEW, None))), steps::REVISION, "W14");
     let mut blocked = more;
     blocked.status = ResultStatus::Blocked;

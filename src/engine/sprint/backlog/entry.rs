@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::lenient;
 use crate::domain::origin::OriginValue;
+use crate::domain::path_glob::fault;
 use crate::domain::plan::MOST_EFFORT;
-use crate::engine::plan::paths::fault;
 use std::str::FromStr;
 
 /// The most entries of one payload.
