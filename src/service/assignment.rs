@@ -23,7 +23,7 @@ const SPRINTS: &str = "shared_workspace/sprints";
 
 /// The sprint and the backlog as the request's role needs them; blank for a person's request outside a
 /// sprint. `web` says whether the role may read the web.
-pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
+pub(super) fn work(state: &State, request: &Request, root: &Path, web: bool) -> Work {
     let duty = request.duty();
     let sprint = request
         .sprint_id
@@ -35,7 +35,7 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
         duty,
         planning_step: request.planning_step(),
         reopens: reopens(request),
-        sprint: sprint.map(brief),
+        sprint: sprint.map(|sprint| brief(sprint, root)),
         item: item.map(|item| item.without_todo()),
         web,
         ..Work::default()
@@ -114,8 +114,10 @@ const fn wants_backlog(duty: Duty) -> bool {
     }
 }
 
-fn brief(sprint: &Sprint) -> SprintBrief {
+fn brief(sprint: &Sprint, root: &Path) -> SprintBrief {
     SprintBrief {
+        // Agents work in the project, from where nothing leads to the workspace.
+        root: root.display().to_string(),
         sprint_id: sprint.sprint_id.to_string(),
         folder: folder(sprint),
         status: sprint.status.as_str().to_owned(),
@@ -263,7 +265,7 @@ mod tests {
             state.apply(&Change::save(item));
         }
         let request = planning();
-        let work = work(&state, &request, false);
+        let work = work(&state, &request, Path::new("/team"), false);
         assert_eq!(work.planning_step, Some(PlanningStep::BacklogDefinition));
         assert_eq!((work.reopens, reopen_reason(&request)), (1, "no items"));
         let names: Vec<&str> = work.backlog.iter().map(|item| item.backlog_id.as_str()).collect();
@@ -275,8 +277,8 @@ mod tests {
         let trace = json!({"signal": "git_dirty", "trace": "a", "title": "t", "summary": "s"});
         let findings = vec![serde_json::from_value(trace).unwrap()];
         sourcing.params.duty = Some(DutyDetails::Sourcing { findings });
-        assert_eq!(super::work(&state, &sourcing, false).findings.len(), 1);
-        let outside = super::work(&state, &Request::default(), false);
+        assert_eq!(super::work(&state, &sourcing, Path::new("/team"), false).findings.len(), 1);
+        let outside = super::work(&state, &Request::default(), Path::new("/team"), false);
         assert_eq!(outside, Work::default());
     }
 
@@ -300,7 +302,7 @@ mod tests {
             }
             let task = Task {
                 charter: "You plan.".to_owned(),
-                work: work(&state, &planning(), false),
+                work: work(&state, &planning(), Path::new("/team"), false),
                 ..Task::first(
                     Role::Planner,
                     None,

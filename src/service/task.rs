@@ -268,14 +268,8 @@ fn task(
     let web = run.role == Role::Research
         && role.can(Capability::UseWeb)
         && team.workspace.runtime.research_defaults.web;
-    let mut work = team.hub.read(|state| assignment::work(state, request, web));
+    let mut work = team.hub.read(|state| assignment::work(state, request, team.root(), web));
     work.builds_on = earlier_work::of(team, request);
-    if let Some(sprint) = &mut work.sprint {
-        // Agents work in the project, from where nothing leads to the workspace.
-        let seen = |path: &str| team.root().join(path).display().to_string();
-        sprint.folder = seen(&sprint.folder);
-        sprint.artifacts = sprint.artifacts.iter().map(|path| seen(path)).collect();
-    }
     let planned = request.work.planned.as_ref().filter(|_| request.todo_id.is_none());
     Ok(Task {
         role: run.role,

@@ -13,7 +13,9 @@ use crate::domain::sprint::{Duty, PlanningStep, ResearchPrepass, SprintCommit, T
 pub struct SprintBrief {
     /// Its id.
     pub sprint_id: String,
-    /// Its folder.
+    /// Where the workspace lies.
+    pub root: String,
+    /// Its folder, relative to the workspace.
     pub folder: String,
     /// `planning`, `running`, …
     pub status: String,
