@@ -39,8 +39,8 @@ pub use driver::{Driver, Watch, conversation, end, submit};
 pub use error::RunError;
 pub use prompt::check as check_templates;
 pub use prompt::{
-    ConflictBrief, EarlierWork, EndedRequest, Handover, OtherChange, PersonMessage, PromptError,
-    Section, SprintBrief, Task, TaskDocument, Upstream, Work,
+    ActionBrief, ConflictBrief, EarlierWork, EndedRequest, Handover, OpenRequest, OtherChange,
+    PersonMessage, PromptError, Section, SprintBrief, Task, TaskDocument, Upstream, Work,
 };
 pub use run::{Agent, AgentOutcome, Limits, ProjectView, RunSpec, Surroundings};
 pub use sandbox::{ProxyAddress, RUN_SOCKET, Sandbox, WriteAccess};

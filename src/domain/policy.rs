@@ -236,9 +236,10 @@ pub struct GateTable {
     pub action: Stance,
     /// Paths, folders and globs that are guarded besides what always is.
     pub guarded: Vec<String>,
-    /// Files that the commands of checks and of `prepare` name, and so are guarded as well, where they are there.
+    /// The words of the commands of checks and of `prepare`: a file that one of them names is guarded as well. One that is
+    /// a path of several parts, or begins with `./`, names it in any folder: a command may go there first.
     #[serde(default)]
-    pub run_by: Vec<String>,
+    pub command_words: Vec<String>,
     /// The size from which a binary file is large.
     #[serde(default = "one_mebibyte")]
     pub binary_kb: u32,
@@ -345,7 +346,7 @@ impl Default for GateTable {
             commit: Stance::Allow,
             action: Stance::Allow,
             guarded: Vec::new(),
-            run_by: Vec::new(),
+            command_words: Vec::new(),
             binary_kb: one_mebibyte(),
             wait_hours: 168,
         }

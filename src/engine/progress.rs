@@ -315,10 +315,16 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
-/// What planning alone has found out, for whoever asked: in short, and what its planner wrote down.
+/// What planning alone has found out, for whoever asked: in short, and what its planner wrote down, the plan itself where
+/// that is all.
 fn planned_answer(result: &RoleResult) -> String {
     let proposals = &result.proposals;
-    let records = [&proposals.root_cause_contract, &proposals.planning_note].into_iter().flatten();
+    let said = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let mut records = vec![said(&proposals.root_cause_contract), said(&proposals.planning_note)];
+    if records.iter().all(Option::is_none) {
+        records.push(said(&proposals.todo_brief));
+    }
+    let records = records.iter().flatten();
     let parts = std::iter::once(&result.summary).chain(records).map(|text| text.trim());
     let mut all: Vec<&str> = Vec::new();
     for part in parts.filter(|part| !part.is_empty()) {

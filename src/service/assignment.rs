@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agents::{SprintBrief, TaskDocument, Work};
+use crate::agents::{OpenRequest, SprintBrief, TaskDocument, Work};
 use crate::domain::criterion::Criterion;
 use crate::domain::item::Item;
 use crate::domain::request::Request;
@@ -13,6 +13,9 @@ use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, Sprint};
 use crate::domain::state::State;
 use crate::engine::contract;
+
+/// Open requests of one person that are named.
+const OPEN: usize = 10;
 
 /// Items of the backlog that a role is shown.
 const ITEMS: usize = 60;
@@ -58,6 +61,9 @@ pub(super) fn work(state: &State, request: &Request, root: &Path, web: bool) -> 
         )
         | None => {}
     }
+    if request.params.workflow.is_none() && duty.is_none() {
+        work.open_requests = open_requests(state, request);
+    }
     if duty.is_some_and(wants_backlog) {
         let mut items: Vec<&Item> = state.backlog.values().map(Arc::as_ref).collect();
         items.sort_by_key(|item| {
@@ -69,6 +75,24 @@ pub(super) fn work(state: &State, request: &Request, root: &Path, web: bool) -> 
         work.backlog = items.into_iter().take(ITEMS).map(Item::without_todo).collect();
     }
     work
+}
+
+/// What else whoever asked has open, the newest first; what was said directly only where this was as well.
+fn open_requests(state: &State, request: &Request) -> Vec<OpenRequest> {
+    let asked = &request.conversation.reply_route;
+    let is_mine = |other: &&Arc<Request>| {
+        let route = &other.conversation.reply_route;
+        let is_same = route.author_id.is_some() && route.author_id == asked.author_id;
+        is_same && (asked.is_dm || !route.is_dm) && other.request_id != request.request_id
+    };
+    let mut mine: Vec<&Arc<Request>> = state.requests.values().filter(is_mine).collect();
+    mine.sort_by_key(|other| std::cmp::Reverse(other.created_at));
+    let mine = mine.into_iter().filter(|other| other.duty().is_none() && other.todo_id.is_none());
+    let open = mine.take(OPEN).map(|other| OpenRequest {
+        request_id: other.request_id.to_string(),
+        scope: other.scope.clone(),
+    });
+    open.collect()
 }
 
 /// The first of what a role is given, as its prompt shows it.
@@ -227,7 +251,7 @@ mod tests {
 
     use super::*;
     use crate::domain::change::Change;
-    use crate::domain::ids::{ItemId, SprintId};
+    use crate::domain::ids::{ItemId, SprintId, UserId};
     use crate::domain::item::{ItemKind, ItemStatus};
     use crate::domain::language::Language;
     use crate::domain::sprint::{Kickoff, PlanningStep, Trigger};
@@ -280,6 +304,30 @@ mod tests {
         assert_eq!(super::work(&state, &sourcing, Path::new("/team"), false).findings.len(), 1);
         let outside = super::work(&state, &Request::default(), Path::new("/team"), false);
         assert_eq!(outside, Work::default());
+    }
+
+    #[test]
+    fn the_intake_knows_what_else_the_person_has_open() {
+        let mut state = State::default();
+        let by = |id: &str, author: u64, is_dm: bool| {
+            let mut request = Request {
+                request_id: id.parse().unwrap(),
+                scope: format!("do {id}"),
+                ..Request::default()
+            };
+            request.conversation.reply_route.author_id = Some(UserId(author));
+            request.conversation.reply_route.is_dm = is_dm;
+            request
+        };
+        let new = by("20260324-00000009", 7, false);
+        let others = [("20260324-00000001", 7, false), ("20260324-00000002", 8, false)];
+        for (id, author, is_dm) in others.into_iter().chain([("20260324-00000003", 7, true)]) {
+            state.apply(&Change::save(by(id, author, is_dm)));
+        }
+        state.apply(&Change::save(new.clone()));
+        let open = work(&state, &new, Path::new("/team"), false).open_requests;
+        let named: Vec<&str> = open.iter().map(|it| it.request_id.as_str()).collect();
+        assert_eq!(named, ["20260324-00000001"], "no other's, nor what was said directly");
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Hub {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.check_names = plan.checks.iter().map(|check| check.name.clone()).collect();
         policy.checks_digest.clone_from(&plan.digest);
-        (policy.gates.guarded, policy.gates.run_by) = (gates.guarded, gates.run_by);
+        (policy.gates.guarded, policy.gates.command_words) = (gates.guarded, gates.command_words);
     }
 
     /// Learns which checks the project shows, where none are configured.

@@ -7,8 +7,8 @@ use super::assignment::SprintDocuments;
 use super::team::Team;
 use super::{agent, assignment, earlier_work};
 use crate::agents::{
-    ConflictBrief, EndedRequest, Handover, Limits, OtherChange, PersonMessage, RunSpec,
-    Surroundings, Task, Upstream, WriteAccess,
+    ActionBrief, ConflictBrief, EndedRequest, Handover, Limits, OtherChange, PersonMessage,
+    RunSpec, Surroundings, Task, Upstream, WriteAccess,
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
 use crate::domain::attachment::{ATTACHMENTS, Attachment};
@@ -65,7 +65,7 @@ pub(super) fn spec(
     run: &Run,
     run_dir: PathBuf,
 ) -> Result<RunSpec, TaskError> {
-    let (request, session) = team.hub.read(|state| {
+    let (request, known) = team.hub.read(|state| {
         let key = session_key(run.role, &run.request_id);
         (state.requests.get(&run.request_id).cloned(), state.sessions.get(&key).cloned())
     });
@@ -90,7 +90,8 @@ pub(super) fn spec(
     let choice = team.workspace.choice(run.role, run.step, run.approach)?;
     // A conversation goes on only with the agent and the model that it was begun with, and another approach
     // begins anew.
-    let session = session.filter(|it| {
+    let put_back = known.as_ref().is_some_and(|session| session.put_back);
+    let session = known.filter(|it| {
         let same = it.agent == choice.agent && it.model == choice.model;
         // Claude Code finds a conversation only in the folder in which it was begun.
         let moved = choice.agent == AgentKind::Claude
@@ -98,10 +99,8 @@ pub(super) fn spec(
         same && !moved && run.approach != Approach::Different
     });
     let handover = match &session {
-        Some(session) if session.room.hands_over() => {
-            Some(left_by(team, &request.request_id, session)?)
-        }
-        Some(_) | None => None,
+        Some(session) if !session.room.hands_over() => None,
+        session => left_by(team, &request.request_id, run.role, session.as_deref())?,
     };
     let goes_on = session.is_some() && handover.is_none();
     let limits = Limits { context_window: agent::window(team, run.role, choice.agent), ..limits };
@@ -111,7 +110,7 @@ pub(super) fn spec(
     let ways = step.iter().flat_map(Step::edges);
     task.ways = ways.map(|(outcome, edge)| (outcome, edge.to)).collect();
     task.work.handover = handover;
-    task.put_back = session.as_ref().is_some_and(|session| session.put_back);
+    task.put_back = put_back;
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
@@ -129,16 +128,25 @@ pub(super) fn spec(
     })
 }
 
-/// What a conversation that is nearly full leaves: the role's own reports on the request, as the records
-/// have them. Whether it can still be asked itself depends on its room.
-fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, TaskError> {
+/// What a role brings into a fresh conversation on a request: its own reports, as the records have them. Whether the one
+/// before can still be asked itself depends on its room; none where it is gone, and nothing where there was none.
+fn left_by(
+    team: &Team,
+    id: &RequestId,
+    role: Role,
+    session: Option<&Session>,
+) -> Result<Option<Handover>, TaskError> {
     let events = store::read_settled_events(team.root(), id)?;
-    Ok(Handover {
-        session: session.session_id.clone(),
-        can_answer: session.room != ContextLevel::Full,
-        records: own_reports(&events, session.role),
+    let records = own_reports(&events, role);
+    if session.is_none() && records.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Handover {
+        session: session.map(|session| session.session_id.clone()).unwrap_or_default(),
+        can_answer: session.is_some_and(|session| session.room != ContextLevel::Full),
+        records,
         summary: String::new(),
-    })
+    }))
 }
 
 /// The last reports of a role, oldest first, a paragraph each.
@@ -270,6 +278,15 @@ fn task(
         && team.workspace.runtime.research_defaults.web;
     let mut work = team.hub.read(|state| assignment::work(state, request, team.root(), web));
     work.builds_on = earlier_work::of(team, request);
+    if run.role == Role::Orchestrator && run.step.is_none() {
+        let actions = team.workspace.runtime.actions.iter();
+        work.actions = actions
+            .map(|(name, action)| ActionBrief {
+                name: name.clone(),
+                parameters: action.allowed_params.iter().cloned().collect(),
+            })
+            .collect();
+    }
     let planned = request.work.planned.as_ref().filter(|_| request.todo_id.is_none());
     Ok(Task {
         role: run.role,

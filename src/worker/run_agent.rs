@@ -93,6 +93,8 @@ impl RunAgent {
         let run = &mut self.job.run;
         if let Some(session) = earlier.iter().find_map(|it| agents::conversation(it, &run.agent)) {
             run.resume = Some(session);
+            // It was told then what it had reported before.
+            run.task.work.handover.take_if(|left| left.session.is_empty());
         }
         // Whoever goes on with a conversation remembers edits that are not there any more.
         run.task.put_back |= run.resume.is_some();

@@ -152,8 +152,8 @@ pub(super) fn parse<T: DeserializeOwned>(
     Ok(value)
 }
 
-/// The files of a project by which a program runs that a check begins with.
-fn run_by(program: &str) -> &'static [&'static str] {
+/// The files of a project by which a program runs.
+fn files_of(program: &str) -> &'static [&'static str] {
     match program.rsplit('/').next().unwrap_or_default() {
         "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
         "just" => &["justfile", "Justfile", ".justfile"],
@@ -162,6 +162,34 @@ fn run_by(program: &str) -> &'static [&'static str] {
         "nox" => &["noxfile.py"],
         _ => &[],
     }
+}
+
+/// What an argument of a command may name: itself, or, where it is a text for a shell, what stands there where a command
+/// does or what an interpreter is given. Other words of such a text are data.
+fn words_of(argument: &str) -> Vec<String> {
+    const LEAD_ON: [&str; 25] = [
+        "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "deno", "bun", "ruby",
+        "perl", "php", "env", "exec", "source", ".", "time", "nice", "!", "if", "then", "else",
+        "do", "while",
+    ];
+    if !argument.contains(char::is_whitespace) {
+        return vec![argument.to_owned()];
+    }
+    let is_end = |sign: char| ";&|()\n".contains(sign);
+    let parts = argument.split(is_end).map(|part| {
+        let words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'', '`']));
+        let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
+        let mut named = Vec::new();
+        for word in words.by_ref() {
+            named.push(word.to_owned());
+            if !LEAD_ON.contains(&word) {
+                break;
+            }
+        }
+        named.extend(words.filter(|word| word.starts_with("./")).map(str::to_owned));
+        named
+    });
+    parts.flatten().collect()
 }
 
 impl Workspace {
@@ -212,16 +240,19 @@ impl Workspace {
     pub fn gates(&self, runtime: &RuntimeConfig) -> GateTable {
         let mut table = runtime.gates.table();
         let project = self.project_root();
-        let checks = runtime.checks.iter().map(|check| &check.command);
-        let commands = checks.chain(runtime.prepare.iter().map(|prepare| &prepare.command));
-        let of_shell = |sign: char| sign.is_whitespace() || ";&|()<>\"'`=$".contains(sign);
-        for word in
-            commands.flat_map(|command| command.as_slice()).flat_map(|it| it.split(of_shell))
-        {
-            table.guarded.extend(run_by(word).iter().map(|file| format!("**/{file}")));
-            let word = Path::new(word).strip_prefix(&project).unwrap_or(Path::new(word));
-            let word = word.strip_prefix(".").unwrap_or(word);
-            table.run_by.extend(word.to_str().filter(|it| !it.is_empty()).map(str::to_owned));
+        let checks = runtime.checks.iter().map(|check| (&check.command, &[][..]));
+        // The files that decide what is prepared have a gate of their own.
+        let prepare = runtime.prepare.iter().map(|it| (&it.command, it.files.as_slice()));
+        for (command, decide) in checks.chain(prepare) {
+            for word in command.as_slice().iter().flat_map(|argument| words_of(argument)) {
+                table.guarded.extend(files_of(&word).iter().map(|file| format!("**/{file}")));
+                let word = Path::new(&word).strip_prefix(&project).unwrap_or(Path::new(&word));
+                let Some(word) = word.to_str().filter(|word| !word.is_empty()) else { continue };
+                let path = word.trim_start_matches("./");
+                if !decide.iter().any(|file| file.as_str().trim_end_matches('/') == path) {
+                    table.command_words.push(word.to_owned());
+                }
+            }
         }
         table
     }

@@ -194,13 +194,17 @@ fn what_the_commands_of_checks_name_is_guarded_whatever_is_checked_out() {
     init(&root, &Options::default()).unwrap();
     let workspace = load(&root).unwrap();
     let text = format!(
-        "checks: [{{name: a, command: [bash, -c, 'cd web && ./scripts/ci.sh; make -C sub all']}}, \
-         {{name: b, command: ['{}/run.py']}}]\nprepare: [{{name: c, command: [env, A=1, ./setup.sh], files: [uv.lock]}}]",
+        "checks: [{{name: a, command: [bash, -c, 'cd web && ./scripts/ci.sh; python3 -u tests/run.py data.json; make -C sub all']}}, \
+         {{name: b, command: ['{}/run.py']}}]\nprepare: [{{name: c, command: [env, A=1, ./setup.sh, uv.lock], files: [uv.lock]}}]",
         folder.path().display()
     );
     let gates = workspace.gates(&runtime(&format!("sprint: {{id: a}}\n{text}")).unwrap());
-    for file in ["scripts/ci.sh", "run.py", "setup.sh"] {
-        assert!(gates.run_by.iter().any(|one| one == file), "{file}: {:?}", gates.run_by);
+    let words = gates.command_words;
+    for word in ["./scripts/ci.sh", "tests/run.py", "run.py", "./setup.sh"] {
+        assert!(words.iter().any(|one| one == word), "{word}: {words:?}");
+    }
+    for word in ["uv.lock", "data.json"] {
+        assert!(!words.iter().any(|one| one == word), "{word}: {words:?}");
     }
     assert!(gates.guarded.iter().any(|one| one == "**/Makefile"), "{:?}", gates.guarded);
 }

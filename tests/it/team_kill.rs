@@ -94,27 +94,31 @@ struct Visited {
 }
 
 /// A life that is killed so often and is then left alone. Where it is over before, another is killed earlier.
-async fn visit(gates: &'static str, mut kills: Vec<Kill>) -> Visited {
+async fn visit(gates: &'static str, mut kills: Vec<Kill>) -> Vec<Visited> {
+    let mut lives = Vec::new();
     loop {
         let label = format!("{kills:?}");
         let life = Life::new(gates).await;
-        if are_met(&kills, &life).await {
+        let killed = times_killed(&kills, &life).await;
+        if killed == kills.len() {
             assert_eq!(life.live(&[]).await, Went::Done, "{label}");
-            return Visited { label, killed: kills.len(), outcome: life.outcome().await };
         }
-        life.outcome().await;
+        lives.push(Visited { label, killed, outcome: life.outcome().await });
+        if killed == kills.len() {
+            return lives;
+        }
         kills[0].at = earlier(kills[0].at);
     }
 }
 
-/// Whether the life was killed by each of them, one after the other.
-async fn are_met(kills: &[Kill], life: &Life) -> bool {
-    for kill in kills {
+/// How often the life was killed by these, one after the other.
+async fn times_killed(kills: &[Kill], life: &Life) -> usize {
+    for (killed, kill) in kills.iter().enumerate() {
         if kill.strikes(life).await == Went::Done {
-            return false;
+            return killed;
         }
     }
-    true
+    kills.len()
 }
 
 /// Lives through all of them. Each must come to what was expected.
@@ -124,20 +128,24 @@ async fn visit_all(gates: &'static str, all: Vec<Vec<Kill>>, expected: &Outcome)
         stream::iter(all).map(|kills| tokio::spawn(visit(gates, kills))).buffer_unordered(PARALLEL);
     let mut wrong = Vec::new();
     let mut interruptions = 0;
-    while let Some(life) = lives.next().await {
-        match life {
-            Ok(life) => {
-                let told = life.outcome.interruptions;
-                interruptions += told;
-                if told > life.killed {
-                    wrong.push(format!("{}: told {told} times that it was cut off", life.label));
-                }
-                let difference = difference(expected, &life.outcome);
-                if !difference.is_empty() {
-                    wrong.push(format!("{}:\n  {}", life.label, difference.join("\n  ")));
-                }
+    while let Some(visited) = lives.next().await {
+        let visited = match visited {
+            Ok(visited) => visited,
+            Err(panic) => {
+                wrong.push(panic.to_string());
+                continue;
             }
-            Err(panic) => wrong.push(panic.to_string()),
+        };
+        for life in visited {
+            let told = life.outcome.interruptions;
+            interruptions += told;
+            if told > life.killed {
+                wrong.push(format!("{}: told {told} times that it was cut off", life.label));
+            }
+            let difference = difference(expected, &life.outcome);
+            if !difference.is_empty() {
+                wrong.push(format!("{}:\n  {}", life.label, difference.join("\n  ")));
+            }
         }
     }
     assert_eq!(expected.interruptions, 0);

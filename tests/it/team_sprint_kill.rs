@@ -149,21 +149,27 @@ async fn a_sprint_ends_the_same_wherever_the_team_is_killed() {
     let expected = &expected;
     let mut lives = stream::iter(lives)
         .map(|wanted| async move {
-            let mut at = wanted;
+            let (mut at, mut wrong) = (wanted, Vec::new());
             loop {
                 let home = folder.join(format!("killed-{wanted}-{at}"));
-                if live(&home, Some(at), None).await {
-                    return (at, difference(expected, &outcome(&home).await));
+                let was_killed = live(&home, Some(at), None).await;
+                let difference = difference(expected, &outcome(&home).await);
+                if !difference.is_empty() {
+                    wrong.push(format!(
+                        "killed at {at} of {appends}:\n  {}",
+                        difference.join("\n  ")
+                    ));
+                }
+                if was_killed {
+                    return wrong;
                 }
                 at = earlier(at);
             }
         })
         .buffer_unordered(PARALLEL);
     let mut wrong = Vec::new();
-    while let Some((at, difference)) = lives.next().await {
-        if !difference.is_empty() {
-            wrong.push(format!("killed at {at} of {appends}:\n  {}", difference.join("\n  ")));
-        }
+    while let Some(of_life) = lives.next().await {
+        wrong.extend(of_life);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

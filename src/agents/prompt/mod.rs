@@ -28,7 +28,9 @@ pub use fit::Section;
 use fit::{Cut, Part};
 use quote::QuoteFindings;
 pub use task::{EndedRequest, PersonMessage, Task, TaskDocument, Upstream};
-pub use work::{ConflictBrief, EarlierWork, Handover, OtherChange, SprintBrief, Work};
+pub use work::{
+    ActionBrief, ConflictBrief, EarlierWork, Handover, OpenRequest, OtherChange, SprintBrief, Work,
+};
 
 /// What a prompt is made from.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +107,7 @@ pub fn assemble(making: &PromptInput<'_>) -> Result<Prompt, PromptError> {
     let values = context! {
         task => Serde(task),
         worktree => making.worktree,
-        schema => serde_json::to_string_pretty(making.schema).unwrap_or_default(),
+        schema => making.schema.to_string(),
         submit => making.submit,
         criteria => numbered('C', &criterion::written(&task.criteria)),
         decisions => numbered('D', &task.decisions),
@@ -200,8 +202,8 @@ pub fn repair(
     submit: bool,
     overrides: &BTreeMap<String, String>,
 ) -> Result<String, PromptError> {
-    let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
-    let values = context! { issues => Serde(issues), schema => schema, submit => submit };
+    let values =
+        context! { issues => Serde(issues), schema => schema.to_string(), submit => submit };
     alone("repair.md", overrides, &values)
 }
 

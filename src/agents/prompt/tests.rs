@@ -106,7 +106,7 @@ fn everything_stands_in_it_in_order() {
     let mut from = 0;
     for wanted in [
         "CHARTER",
-        "\"type\": \"object\"",
+        "\"type\":\"object\"",
         "in Korean",
         "Your step: build it",
         "from Mina",
@@ -298,7 +298,7 @@ fn every_built_in_template_stands_the_check_of_a_workspaces_own() {
 fn a_repair_names_the_issues() {
     let issues = ["missing_json_object".to_owned()];
     let text = repair(&issues, &serde_json::json!({"a": 1}), false, &BTreeMap::new()).unwrap();
-    assert!(text.contains("- missing_json_object") && text.contains("\"a\": 1"));
+    assert!(text.contains("- missing_json_object") && text.contains("\"a\":1"));
 }
 
 #[test]

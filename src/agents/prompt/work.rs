@@ -85,7 +85,7 @@ pub struct OtherChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handover {
-    /// That conversation.
+    /// That conversation; blank where it is gone.
     pub session: String,
     /// Whether it may still be asked for a summary.
     pub can_answer: bool,
@@ -93,6 +93,24 @@ pub struct Handover {
     pub records: String,
     /// What it said itself, where it could.
     pub summary: String,
+}
+
+/// A command that is registered under a name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionBrief {
+    /// Its name.
+    pub name: String,
+    /// The parameters that it takes.
+    pub parameters: Vec<String>,
+}
+
+/// Another request of the same person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRequest {
+    /// Its id.
+    pub request_id: String,
+    /// What it asks for.
+    pub scope: String,
 }
 
 /// Work that a todo builds on.
@@ -142,6 +160,10 @@ pub struct Work {
     pub candidates: Vec<Value>,
     /// For the planner: what does not move.
     pub blocked_items: Vec<Value>,
+    /// For the orchestrator's intake: the commands that may be run by name.
+    pub actions: Vec<ActionBrief>,
+    /// For the same: what else whoever asks has open.
+    pub open_requests: Vec<OpenRequest>,
     /// Whether the web may be read.
     pub web: bool,
     /// Set where the conversation is handed over to a fresh one.

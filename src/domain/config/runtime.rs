@@ -581,7 +581,7 @@ impl Gates {
             commit: self.commit.unwrap_or(usual.commit),
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),
-            run_by: usual.run_by,
+            command_words: usual.command_words,
             binary_kb: self.binary_kb.map_or(usual.binary_kb, Positive::as_u32),
             wait_hours: self.wait_hours.map_or(usual.wait_hours, Positive::as_u32),
         }

@@ -120,6 +120,9 @@ const QA_KEYS: [&str; 7] = [
 const QA_LISTS: [&str; 4] = ["passed_checks", "findings", "residual_risks", "not_checked"];
 const EVIDENCE_KEYS: [&str; 4] = ["criterion", "source", "evidence", "result"];
 
+/// Where a verdict stands.
+const VERDICT: &str = "/proposals/qa_validation";
+
 /// Reads what a role answered, whatever way it came, where it follows the contract.
 ///
 /// # Errors
@@ -160,22 +163,21 @@ pub fn validate(
     if insights.iter().any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER) {
         issues.push(ContractIssue::CopiedPlaceholderInsight);
     }
-    let (of_transition, of_verdict) =
-        ("/proposals/workflow_transition", "/proposals/qa_validation");
     let (result, faults) = read(raw, role, "");
     issues.extend(question_faults(result.proposals.questions.as_deref().unwrap_or_default()));
     issues.extend(criteria_faults(
         result.proposals.acceptance_criteria.as_deref().unwrap_or_default(),
     ));
-    let at = |place: &str| {
-        let here = faults.iter().filter(move |fault| fault.starts_with(place));
-        here.cloned().map(ContractIssue::Misshapen).collect::<Vec<ContractIssue>>()
-    };
-    // Those two have codes of their own.
-    let others = faults
-        .iter()
-        .filter(|fault| !fault.starts_with(of_transition) && !fault.starts_with(of_verdict));
-    issues.extend(others.cloned().map(ContractIssue::Misshapen));
+    let (mut of_verdict, mut others) = (Vec::new(), Vec::new());
+    for fault in faults {
+        if fault.starts_with(VERDICT) {
+            of_verdict.push(ContractIssue::Misshapen(fault));
+        } else if !fault.starts_with("/proposals/workflow_transition") {
+            // These two have codes of their own.
+            others.push(ContractIssue::Misshapen(fault));
+        }
+    }
+    issues.extend(others);
     if step.is_none() || !works_in_workflow(role) {
         return issues;
     }
@@ -183,13 +185,7 @@ pub fn validate(
     let part = |key: &str| proposals.and_then(|proposals| proposals.get(key)?.as_object());
     match part("workflow_transition") {
         None => issues.push(ContractIssue::MissingTransition),
-        Some(transition) => {
-            let before = issues.len();
-            judge_transition(transition, &mut issues);
-            if result.proposals.workflow_transition.is_none() && issues.len() == before {
-                issues.extend(at(of_transition));
-            }
-        }
+        Some(transition) => judge_transition(transition, &mut issues),
     }
     if role == Role::Qa {
         match part("qa_validation") {
@@ -198,7 +194,7 @@ pub fn validate(
                 let before = issues.len();
                 judge_verdict(verdict, criteria, &mut issues);
                 if result.proposals.qa_validation.is_none() && issues.len() == before {
-                    issues.extend(at(of_verdict));
+                    issues.extend(of_verdict);
                 }
             }
         }

@@ -190,7 +190,7 @@ pub(in crate::engine) fn machinery<'a>(
 struct Guarded<'t> {
     /// What the table says: each entry with all that lies below it, a pattern without a slash in any folder.
     named: GlobSet,
-    run_by: &'t [String],
+    command_words: &'t [String],
 }
 
 impl Guarded<'_> {
@@ -199,21 +199,23 @@ impl Guarded<'_> {
             let entry = entry.trim().trim_start_matches("./").trim_end_matches('/');
             let anywhere = entry.contains('*') && !entry.contains('/');
             let entry = if anywhere { format!("**/{entry}") } else { entry.to_owned() };
-            // A link may stand where a folder is looked for.
-            [format!("{entry}/**"), entry]
+            // What has brackets in its name means itself as well, and a link may stand where a folder is looked for.
+            [globset::escape(&entry), entry].map(|it| [format!("{it}/**"), it])
         });
-        Guarded { named: globs(&all.collect::<Vec<String>>()), run_by: &table.run_by }
+        let all: Vec<String> = all.flatten().collect();
+        Guarded { named: globs(&all), command_words: &table.command_words }
     }
 
     fn has(&self, path: &str) -> bool {
         // A link may stand where a folder is looked for.
         let as_folder = format!("/{path}/");
         let below = |folder: &&str| as_folder.contains(&format!("/{folder}"));
-        // A command may go into a folder first.
-        let is_run =
-            |one: &String| path == one || one.contains('/') && path.ends_with(&format!("/{one}"));
+        let is_run = |word: &String| {
+            let name = word.trim_start_matches("./");
+            path == name || word.contains('/') && path.ends_with(&format!("/{name}"))
+        };
         self.named.is_match(path)
-            || self.run_by.iter().any(is_run)
+            || self.command_words.iter().any(is_run)
             || FOLDERS.iter().any(below)
             || FILES.contains(&file_name(path))
     }
@@ -326,10 +328,19 @@ mod tests {
     #[test]
     fn what_agents_and_checks_run_by() {
         let table = GateTable {
-            guarded: ["deploy/", "Makefile", "ops", "./infra/", "*.tf", "db/**/*.sql", "a[.txt"]
-                .map(str::to_owned)
-                .into(),
-            run_by: ["scripts/ci.sh", "tests"].map(str::to_owned).into(),
+            guarded: [
+                "deploy/",
+                "Makefile",
+                "ops",
+                "./infra/",
+                "*.tf",
+                "db/**/*.sql",
+                "a[.txt",
+                "app/[id]/x",
+            ]
+            .map(str::to_owned)
+            .into(),
+            command_words: ["scripts/ci.sh", "./ci.sh", "tests"].map(str::to_owned).into(),
             ..GateTable::default()
         };
         let own = Guarded::by(&table);
@@ -348,6 +359,8 @@ mod tests {
             "ops/prod.yaml",
             "scripts/ci.sh",
             "web/scripts/ci.sh",
+            "web/ci.sh",
+            "app/[id]/x",
             "infra/a/b.yaml",
             "main.tf",
             "modules/net/main.tf",

@@ -72,7 +72,7 @@ pub fn decide(
         StepKind::Review
             if report.has_findings && report.transition.outcome != Some(Outcome::Reopen) =>
         {
-            if report.transition.continues() {
+            if report.transition != Transition::default() {
                 notes.push(ReportChange::Contradiction);
             }
             at.positive_or_reopen(

@@ -74,7 +74,8 @@ impl StepReport {
             criteria: Vec::new(),
             failed_checks: Vec::new(),
             qa_validation: result.proposals.qa_validation.clone(),
-            has_findings: result.proposals.code_review.iter().flatten().next().is_some(),
+            has_findings: (result.proposals.code_review.iter().flatten())
+                .any(|finding| !finding.problem.trim().is_empty()),
             planning_record: [
                 &result.proposals.root_cause_contract,
                 &result.proposals.todo_brief,

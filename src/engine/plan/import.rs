@@ -21,8 +21,8 @@ const FAULTS: usize = 10;
 /// Letters of a digest that people see, and the fewest that name one.
 const DIGEST: usize = 12;
 const FEWEST: usize = 7;
-/// How the line of an item's words begins that tells its estimate, as each format is read.
-const ESTIMATE: &str = "Estimate: ";
+/// What the line of an item's words is called that tells its estimate.
+const ESTIMATES: [&str; 2] = ["estimate", "effort"];
 /// Characters of a title.
 const TITLE: usize = 200;
 
@@ -150,7 +150,11 @@ fn is_same_work(old: Option<&Plan>, item: &PlanItem) -> bool {
 
 /// An item without its estimate, which stands in its words as well.
 fn without_estimate(item: &PlanItem) -> PlanItem {
-    let words = item.scope.lines().filter(|line| !line.starts_with(ESTIMATE));
+    let is_estimate = |line: &str| {
+        let label = line.split_once(':').map(|(label, _)| label.trim().to_lowercase());
+        label.is_some_and(|label| ESTIMATES.contains(&label.as_str()))
+    };
+    let words = item.scope.lines().filter(|line| !is_estimate(line));
     let scope = words.collect::<Vec<&str>>().join("\n");
     PlanItem { effort: 0, scope, ..item.clone() }
 }
@@ -196,8 +200,8 @@ fn queue(
         let all = open.of_plan(id, &item.id).filter(|(_, held)| !held);
         let mut all: Vec<Item> = all.map(|(it, _)| it.clone()).collect();
         let is_split = all.iter().any(|it| it.piece_of.is_some());
-        if is_split && *how == Difference::Changed && only_estimate_differs(old, item) {
-            // The pieces of a split have estimates of their own.
+        if is_split && *how == Difference::Changed && is_same_work(old, item) {
+            // The pieces of a split have estimates and ranks of their own.
             continue;
         }
         let pieces = all.split_off(all.len().min(1));

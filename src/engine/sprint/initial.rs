@@ -122,7 +122,13 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
                 Err(problem) => problems.push(problem),
             }
         }
-        Err(reason) => problems.push(format!("status: {}", crate::engine::say::cut(reason, 300))),
+        Err(reason) => {
+            problems.push(format!("status: {}", crate::engine::say::cut(reason, 300)));
+            let asked =
+                request.work.result.as_ref().map(|result| &result.proposals.required_inputs);
+            let asked = asked.and_then(|inputs| inputs.as_deref()).unwrap_or_default();
+            problems.extend(asked.iter().map(|input| crate::engine::say::cut(input, 300)));
+        }
     }
     let kept = problems.is_empty();
     if step == PlanningStep::TodoFinalization {

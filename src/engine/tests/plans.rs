@@ -250,15 +250,18 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
     second.depends_on = vec![first.backlog_id.clone(), backlog_id.clone()];
     let second_id = second.backlog_id.clone();
     world.state.apply(&Change::save(second));
-    letters.items[0].effort = 5;
+    (letters.items[0].effort, letters.items[0].priority_rank) = (5, 9);
+    letters.items[0].scope.insert_str(0, "Effort: 2.5d\n");
     import(&mut world, &letters, Some(&letters.digest()));
     let status = |world: &World, id: &ItemId| world.item(id).status;
     let kept = &world.state.backlog[&backlog_id];
-    assert_eq!(kept.status, ItemStatus::Pending, "an estimate changes no piece");
+    assert_eq!(kept.status, ItemStatus::Pending, "an estimate or a rank changes no piece");
+    let plan_is = |text: &str| world.item(&first.backlog_id).scope == text;
+    assert!(plan_is("do US-1"));
     letters.items[0].scope.push('!');
     import(&mut world, &letters, Some(&letters.digest()));
     let now = world.item(&first.backlog_id);
-    assert_eq!((now.scope.as_str(), now.depends_on.len()), ("do US-1!", 0));
+    assert_eq!((now.scope.as_str(), now.depends_on.len()), ("Effort: 2.5d\ndo US-1!", 0));
     assert_eq!(status(&world, &backlog_id), ItemStatus::Dropped);
     let waits = world.item(&second_id);
     assert_eq!(

@@ -47,7 +47,7 @@ pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
 /// A point to be killed at instead of one that a life did not meet: appends are grouped as they come, so that one life
 /// has fewer of them than another.
 pub(crate) fn earlier(point: u64) -> u64 {
-    assert!(point > 1, "a life without a single point");
+    assert!(point > 1, "a life in which this point did not come at all");
     point * 4 / 5
 }
 
