@@ -236,8 +236,8 @@ pub struct GateTable {
     pub action: Stance,
     /// Paths, folders and globs that are guarded besides what always is.
     pub guarded: Vec<String>,
-    /// The words of the commands of checks and of `prepare`: a file that one of them names is guarded as well. One that is
-    /// a path of several parts, or begins with `./`, names it in any folder: a command may go there first.
+    /// The words of the commands of checks and of `prepare`: a file that one of them names is guarded as well, in any folder
+    /// where it begins with `./`.
     #[serde(default)]
     pub command_words: Vec<String>,
     /// The size from which a binary file is large.

@@ -83,7 +83,8 @@ fn open_requests(state: &State, request: &Request) -> Vec<OpenRequest> {
     let is_mine = |other: &&Arc<Request>| {
         let route = &other.conversation.reply_route;
         let is_same = route.author_id.is_some() && route.author_id == asked.author_id;
-        is_same && (asked.is_dm || !route.is_dm) && other.request_id != request.request_id
+        let is_open = !other.status.is_terminal() && other.request_id != request.request_id;
+        is_same && is_open && (asked.is_dm || !route.is_dm)
     };
     let mut mine: Vec<&Arc<Request>> = state.requests.values().filter(is_mine).collect();
     mine.sort_by_key(|other| std::cmp::Reverse(other.created_at));
@@ -324,10 +325,16 @@ mod tests {
         for (id, author, is_dm) in others.into_iter().chain([("20260324-00000003", 7, true)]) {
             state.apply(&Change::save(by(id, author, is_dm)));
         }
+        let status = crate::domain::request::RequestStatus::Committed;
+        state.apply(&Change::save(Request { status, ..by("20260324-00000004", 7, false) }));
         state.apply(&Change::save(new.clone()));
         let open = work(&state, &new, Path::new("/team"), false).open_requests;
         let named: Vec<&str> = open.iter().map(|it| it.request_id.as_str()).collect();
-        assert_eq!(named, ["20260324-00000001"], "no other's, nor what was said directly");
+        assert_eq!(
+            named,
+            ["20260324-00000001"],
+            "no other's, nor what was said directly or has ended"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use super::run_by::{RunBy, run_by};
 use super::yaml::from_yaml;
 use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, lifecycle, policy_file, resolve, routes};
 use crate::assets::{Lookup, RoleSpec};
@@ -16,6 +17,7 @@ use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{
     ActionMode, Capacity, Channels, DiscordConfig, Positive, Problem, RightHolders, RuntimeConfig,
 };
+use crate::domain::gate::Stance;
 use crate::domain::ids::GuildId;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::policy::{
@@ -152,46 +154,6 @@ pub(super) fn parse<T: DeserializeOwned>(
     Ok(value)
 }
 
-/// The files of a project by which a program runs.
-fn files_of(program: &str) -> &'static [&'static str] {
-    match program.rsplit('/').next().unwrap_or_default() {
-        "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
-        "just" => &["justfile", "Justfile", ".justfile"],
-        "task" => &["Taskfile.yml", "Taskfile.yaml"],
-        "tox" => &["tox.ini"],
-        "nox" => &["noxfile.py"],
-        _ => &[],
-    }
-}
-
-/// What an argument of a command may name: itself, or, where it is a text for a shell, what stands there where a command
-/// does or what an interpreter is given. Other words of such a text are data.
-fn words_of(argument: &str) -> Vec<String> {
-    const LEAD_ON: [&str; 25] = [
-        "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "deno", "bun", "ruby",
-        "perl", "php", "env", "exec", "source", ".", "time", "nice", "!", "if", "then", "else",
-        "do", "while",
-    ];
-    if !argument.contains(char::is_whitespace) {
-        return vec![argument.to_owned()];
-    }
-    let is_end = |sign: char| ";&|()\n".contains(sign);
-    let parts = argument.split(is_end).map(|part| {
-        let words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'', '`']));
-        let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
-        let mut named = Vec::new();
-        for word in words.by_ref() {
-            named.push(word.to_owned());
-            if !LEAD_ON.contains(&word) {
-                break;
-            }
-        }
-        named.extend(words.filter(|word| word.starts_with("./")).map(str::to_owned));
-        named
-    });
-    parts.flatten().collect()
-}
-
 impl Workspace {
     /// The repository that the team works on.
     #[must_use]
@@ -244,15 +206,12 @@ impl Workspace {
         // The files that decide what is prepared have a gate of their own.
         let prepare = runtime.prepare.iter().map(|it| (&it.command, it.files.as_slice()));
         for (command, decide) in checks.chain(prepare) {
-            for word in command.as_slice().iter().flat_map(|argument| words_of(argument)) {
-                table.guarded.extend(files_of(&word).iter().map(|file| format!("**/{file}")));
-                let word = Path::new(&word).strip_prefix(&project).unwrap_or(Path::new(&word));
-                let Some(word) = word.to_str().filter(|word| !word.is_empty()) else { continue };
-                let path = word.trim_start_matches("./");
-                if !decide.iter().any(|file| file.as_str().trim_end_matches('/') == path) {
-                    table.command_words.push(word.to_owned());
-                }
-            }
+            let RunBy { words, files } = run_by(command.as_slice(), &project);
+            table.guarded.extend(files.iter().map(|file| format!("**/{file}")));
+            let has_gate = |word: &String| {
+                table.prepare != Stance::Allow && decide.iter().any(|file| file.as_str() == word)
+            };
+            table.command_words.extend(words.into_iter().filter(|word| !has_gate(word)));
         }
         table
     }

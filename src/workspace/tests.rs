@@ -200,12 +200,10 @@ fn what_the_commands_of_checks_name_is_guarded_whatever_is_checked_out() {
     );
     let gates = workspace.gates(&runtime(&format!("sprint: {{id: a}}\n{text}")).unwrap());
     let words = gates.command_words;
-    for word in ["./scripts/ci.sh", "tests/run.py", "run.py", "./setup.sh"] {
+    for word in ["./scripts/ci.sh", "run.py", "setup.sh"] {
         assert!(words.iter().any(|one| one == word), "{word}: {words:?}");
     }
-    for word in ["uv.lock", "data.json"] {
-        assert!(!words.iter().any(|one| one == word), "{word}: {words:?}");
-    }
+    assert!(!words.iter().any(|one| one == "uv.lock"), "it has a gate of its own: {words:?}");
     assert!(gates.guarded.iter().any(|one| one == "**/Makefile"), "{:?}", gates.guarded);
 }
 

@@ -210,9 +210,9 @@ impl Guarded<'_> {
         // A link may stand where a folder is looked for.
         let as_folder = format!("/{path}/");
         let below = |folder: &&str| as_folder.contains(&format!("/{folder}"));
-        let is_run = |word: &String| {
-            let name = word.trim_start_matches("./");
-            path == name || word.contains('/') && path.ends_with(&format!("/{name}"))
+        let is_run = |word: &String| match word.strip_prefix("./") {
+            Some(name) => path == name || path.ends_with(&format!("/{name}")),
+            None => path == word,
         };
         self.named.is_match(path)
             || self.command_words.iter().any(is_run)
@@ -340,7 +340,9 @@ mod tests {
             ]
             .map(str::to_owned)
             .into(),
-            command_words: ["scripts/ci.sh", "./ci.sh", "tests"].map(str::to_owned).into(),
+            command_words: ["scripts/ci.sh", "./ci.sh", "./go/x.sh", "tests"]
+                .map(str::to_owned)
+                .into(),
             ..GateTable::default()
         };
         let own = Guarded::by(&table);
@@ -358,7 +360,7 @@ mod tests {
             "deploy",
             "ops/prod.yaml",
             "scripts/ci.sh",
-            "web/scripts/ci.sh",
+            "web/go/x.sh",
             "web/ci.sh",
             "app/[id]/x",
             "infra/a/b.yaml",

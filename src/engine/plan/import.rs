@@ -200,7 +200,11 @@ fn queue(
         let all = open.of_plan(id, &item.id).filter(|(_, held)| !held);
         let mut all: Vec<Item> = all.map(|(it, _)| it.clone()).collect();
         let is_split = all.iter().any(|it| it.piece_of.is_some());
-        if is_split && *how == Difference::Changed && is_same_work(old, item) {
+        let waits_for_the_same = old
+            .and_then(|old| old.item(&item.id))
+            .is_some_and(|before| before.depends_on == item.depends_on);
+        if is_split && *how == Difference::Changed && is_same_work(old, item) && waits_for_the_same
+        {
             // The pieces of a split have estimates and ranks of their own.
             continue;
         }

@@ -127,7 +127,8 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
             let asked =
                 request.work.result.as_ref().map(|result| &result.proposals.required_inputs);
             let asked = asked.and_then(|inputs| inputs.as_deref()).unwrap_or_default();
-            problems.extend(asked.iter().map(|input| crate::engine::say::cut(input, 300)));
+            let asked = asked.iter().filter(|input| !input.trim().is_empty());
+            problems.extend(asked.map(|input| crate::engine::say::cut(input, 300)));
         }
     }
     let kept = problems.is_empty();
