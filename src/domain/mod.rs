@@ -46,6 +46,7 @@ pub mod result;
 pub mod role;
 pub mod routes;
 pub mod run;
+pub mod run_by;
 pub mod schedule;
 pub mod session;
 pub mod sprint;

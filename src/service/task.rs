@@ -88,9 +88,9 @@ pub(super) fn spec(
         None => (access, Vec::new()),
     };
     let choice = team.workspace.choice(run.role, run.step, run.approach)?;
+    let put_back = known.as_ref().is_some_and(|session| session.put_back);
     // A conversation goes on only with the agent and the model that it was begun with, and another approach
     // begins anew.
-    let put_back = known.as_ref().is_some_and(|session| session.put_back);
     let session = known.filter(|it| {
         let same = it.agent == choice.agent && it.model == choice.model;
         // Claude Code finds a conversation only in the folder in which it was begun.
@@ -264,7 +264,6 @@ fn task(
 ) -> Result<Task, TaskError> {
     let events = store::read_settled_events(team.root(), &request.request_id)?;
     let mut again = Vec::new();
-    let attempt = request.work.spent.step_failures.max(assignment::reopens(request)) + 1;
     if !envelope.envelope.body.trim().is_empty() && run.step.is_some() {
         again.push(envelope.envelope.body.clone());
     }
@@ -295,7 +294,7 @@ fn task(
         template: String::new(),
         ways: BTreeMap::new(),
         request_id: request.request_id.to_string(),
-        attempt,
+        attempt: request.work.spent.step_failures.max(assignment::reopens(request)) + 1,
         charter: role.charter.clone(),
         language: request.conversation.language.as_str().to_owned(),
         request: PersonMessage::new(&request.conversation.reply_route.author_name, &request.body),

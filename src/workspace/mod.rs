@@ -14,7 +14,6 @@ pub mod papers;
 mod policy_file;
 mod resolve;
 pub mod routes;
-mod run_by;
 pub mod secrets;
 pub mod settings;
 mod yaml;

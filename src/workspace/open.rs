@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::run_by::{RunBy, run_by};
 use super::yaml::from_yaml;
 use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, lifecycle, policy_file, resolve, routes};
 use crate::assets::{Lookup, RoleSpec};
@@ -25,6 +24,7 @@ use crate::domain::policy::{
 };
 use crate::domain::role::Role;
 use crate::domain::routes::Routes;
+use crate::domain::run_by::{RunBy, run_by};
 use crate::platform::{files, machine};
 
 /// A workspace whose files have been read and found right.

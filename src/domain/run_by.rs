@@ -12,16 +12,17 @@ const LEAD_ON: [&str; 37] = [
 
 /// What a command runs by.
 #[derive(Debug, Default)]
-pub(super) struct RunBy {
+pub struct RunBy {
     /// Words that may name a file of the project; with `./` before it in any folder, because a text for a shell may go
     /// there first.
-    pub(super) words: Vec<String>,
+    pub words: Vec<String>,
     /// Names of files by which one of its programs runs, in any folder.
-    pub(super) files: Vec<&'static str>,
+    pub files: Vec<&'static str>,
 }
 
 /// What the command of a project that lies there runs by.
-pub(super) fn run_by(command: &[String], project: &Path) -> RunBy {
+#[must_use]
+pub fn run_by(command: &[String], project: &Path) -> RunBy {
     let mut found = RunBy::default();
     for argument in command {
         let is_text = argument.contains(char::is_whitespace);
