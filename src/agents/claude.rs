@@ -63,6 +63,9 @@ impl Default for ClaudeSettings {
     }
 }
 
+/// The folder of a session that Claude Code keeps its state in.
+pub(super) const HOME: &str = "claude";
+
 impl ClaudeSettings {
     /// Finds the program: the setting, then `TEAMS_CLAUDE`, then `claude` in `PATH`.
     ///
@@ -74,8 +77,8 @@ impl ClaudeSettings {
     }
 
     /// The folder that Claude Code keeps its state in.
-    pub(super) fn home(&self, session_dir: &Path) -> PathBuf {
-        self.login_home.clone().unwrap_or_else(|| session_dir.join("claude"))
+    fn home(&self, session_dir: &Path) -> PathBuf {
+        self.login_home.clone().unwrap_or_else(|| session_dir.join(HOME))
     }
 
     /// What its environment holds beside what every agent's does.

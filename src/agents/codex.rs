@@ -48,7 +48,7 @@ pub struct CodexSettings {
     pub model_url: Option<String>,
     /// The model server behind the team's proxy; counts where the run has one.
     pub server: Option<String>,
-    /// A folder in which the operator ran `codex login`; a private one by default.
+    /// A folder in which the operator ran `codex login`; runs have its login.
     pub login_home: Option<PathBuf>,
     /// Whether commands are confined.
     pub sandbox: Sandbox,
@@ -71,6 +71,9 @@ impl Default for CodexSettings {
     }
 }
 
+/// The folder of a session that Codex keeps its state in.
+pub(super) const HOME: &str = "codex";
+
 impl CodexSettings {
     /// Finds the program: the setting, then `TEAMS_CODEX`, then `codex` in `PATH`.
     pub fn program(&self) -> Result<PathBuf, RunError> {
@@ -82,11 +85,6 @@ impl CodexSettings {
     pub(super) fn environment(&self, proxy: Option<&ProxyAddress>) -> Option<(String, String)> {
         let proxy = proxy.filter(|_| self.server.is_some())?;
         Some((TOKEN_VARIABLE.to_owned(), proxy.token.clone()))
-    }
-
-    /// The folder that Codex keeps its state in.
-    pub(super) fn home(&self, session_dir: &Path) -> PathBuf {
-        self.login_home.clone().unwrap_or_else(|| session_dir.join("codex"))
     }
 }
 

@@ -14,6 +14,7 @@ pub mod confine;
 mod contract;
 mod driver;
 mod error;
+mod login;
 pub mod probe;
 pub mod project_settings;
 pub mod prompt;

@@ -5,7 +5,7 @@
 //! the folder is opened once, and the kernel opens what lies below from there, follows no link and does not
 //! leave the folder (`openat2`, Linux 5.6; before that one name at a time).
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::files::{self, FileError, Result, at};
+use super::ids;
 
 /// How often the kernel is asked again that was disturbed by a rename.
 const TRIES: usize = 64;
@@ -221,6 +222,36 @@ impl Folder {
     /// As [`Folder::write_atomic`].
     pub fn write_private_durable(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<()> {
         self.replace(name, bytes.as_ref(), 0o600, Lasts::AfterACrash)
+    }
+
+    /// Makes a name of this folder a link to `target`. A file or another link of that name goes; a folder is put
+    /// aside.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn put_link(&self, name: &str, target: &Path) -> Result<()> {
+        let path = self.path.join(name);
+        let own = || -> io::Result<()> {
+            let is_own = |found: CString| found.as_bytes() == target.as_os_str().as_bytes();
+            if rustix::fs::readlinkat(&self.fd, name, Vec::new()).is_ok_and(is_own) {
+                return Ok(());
+            }
+            let temp = format!(".{name}.{}", ids::random_hex(8));
+            let aside = format!("{name}.{}", ids::random_hex(8));
+            rustix::fs::symlinkat(target, &self.fd, &temp)?;
+            match rustix::fs::renameat(&self.fd, &temp, &self.fd, name) {
+                Err(Errno::ISDIR) => {
+                    rustix::fs::renameat(&self.fd, name, &self.fd, &aside)?;
+                    rustix::fs::renameat(&self.fd, &temp, &self.fd, name)?;
+                }
+                made => made?,
+            }
+            Ok(())
+        };
+        match names(Path::new(name)) {
+            Ok(parts) if parts.len() == 1 => at("write", &path, own()),
+            Ok(_) | Err(_) => Err(refused("write", &path, Errno::INVAL)),
+        }
     }
 
     /// Makes a file's bytes durable.

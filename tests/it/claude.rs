@@ -208,3 +208,40 @@ async fn a_role_that_may_not_write_cannot() {
     assert!(!spec.worktree.join("made.txt").exists());
     assert_eq!(place.file("hello.txt"), "hello\n");
 }
+
+#[tokio::test]
+async fn a_conversation_is_not_in_the_folder_of_the_login() {
+    let Some(binary) = claude() else { return };
+    if !crate::sandbox::bubblewrap().await {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let login = folder.path().canonicalize().unwrap();
+    std::fs::write(login.join(".credentials.json"), r#"{"the": "login"}"#).unwrap();
+    let look = format!("cat {0}/.credentials.json; ls {0}/projects | wc -l", login.display());
+    let place = Place::new(Box::new(move |_, index| match index {
+        0 | 2 => json!({"say": "I look.", "tool": "Bash",
+            "args": {"command": look, "description": "look"}}),
+        _ => answer(),
+    }))
+    .await;
+    let mut resume = None;
+    for run in ["one", "two"] {
+        let mut spec = spec(&place, &binary, run);
+        spec.resume = resume.take();
+        if let Agent::Claude(config) = &mut spec.agent {
+            config.sandbox = Sandbox::Auto;
+            config.login_home = Some(login.clone());
+        }
+        let _proxy = place.proxy(&mut spec).await;
+        let outcome = place.run(&spec).await;
+        assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+        resume = outcome.session_id;
+        assert_eq!(std::fs::read_dir(login.join("projects")).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(spec.session_dir.join("claude/projects")).unwrap().count(), 1);
+    }
+    let requests = place.server.requests();
+    let [first, last] = [1, 3].map(|index: usize| requests[index].body["messages"].to_string());
+    assert!(first.contains("login"), "{first}");
+    assert!(last.matches("I look.").count() == 2, "the conversation is lost: {last}");
+}

@@ -271,3 +271,45 @@ async fn the_tools_of_the_team_are_reached_within_the_sandbox_and_without() {
     let Some(within) = tool_of_the_team(Sandbox::Auto).await else { return };
     assert!(within.contains("one was added"), "{within}");
 }
+
+#[tokio::test]
+async fn sessions_share_a_login_and_nothing_else() {
+    let Some(binary) = codex() else { return };
+    if !crate::sandbox::bubblewrap().await {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let login = folder.path().canonicalize().unwrap();
+    std::fs::create_dir(login.join("sessions")).unwrap();
+    std::fs::write(login.join("sessions/old.jsonl"), "somebody else's words").unwrap();
+    std::fs::write(login.join("auth.json"), r#"{"OPENAI_API_KEY": "the login"}"#).unwrap();
+    let cmd = format!(
+        "cd {}; cat auth.json sessions/* settings.toml; echo left > settings.toml; echo {{}} > auth.new; mv auth.new auth.json; echo done",
+        login.display()
+    );
+    let turn = json!({"tool": "exec_command", "args": {"cmd": cmd}});
+    let say = json!({"say": result()});
+    let place = Place::playing(json!([turn, say, turn, say])).await;
+    for run in ["one", "two"] {
+        let mut spec = run_of(&place, binary.clone(), run);
+        spec.session_dir = place.folder.path().join(run);
+        if let Agent::Codex(config) = &mut spec.agent {
+            config.sandbox = Sandbox::Auto;
+            config.login_home = Some(login.clone());
+        }
+        let _proxy = place.proxy(&mut spec).await;
+        let outcome = place.run(&spec).await;
+        assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+        assert!(spec.session_dir.join("codex/sessions").is_dir());
+    }
+    let seen = |request: usize| place.server.requests()[request].body["input"].to_string();
+    assert!(seen(1).contains("the login") && seen(1).contains("done"), "{}", seen(1));
+    // What renews the login is seen by the next session; what was left beside it is not.
+    assert!(seen(3).contains("{}") && seen(3).contains("done"), "{}", seen(3));
+    for request in [1, 3] {
+        let seen = seen(request);
+        assert!(!seen.contains("somebody else's words") && !seen.contains("left\\n"), "{seen}");
+    }
+    let kept = std::fs::read_dir(login.join("sessions")).unwrap().count();
+    assert_eq!(kept, 1, "the conversations of others are as they were");
+}

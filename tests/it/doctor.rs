@@ -287,7 +287,7 @@ async fn claude_code_that_is_missing_old_strange_or_logged_out_is_named() {
     let newer = doctor(&yard).await.well();
     assert!(newer.out.contains("newer than the tested"), "{}", newer.out);
 
-    let status = r#"if [ "$1 $2" = "auth status" ]; then
+    let status = r#"if [ "$2 $3" = "auth status" ]; then
   if [ -e "$CLAUDE_CONFIG_DIR/in" ]; then echo '{"loggedIn": true}'; exit; fi
   echo '{"loggedIn": false}'; exit 1
 fi
@@ -303,7 +303,7 @@ echo '2.1.329 (Claude Code)'"#;
     std::fs::write(home.join("in"), "").unwrap();
     let well = doctor(&yard).await.well();
     assert!(well.out.contains("Claude Code says that it is logged in"), "{}", well.out);
-    is("[ \"$1\" = auth ] && exit 2; echo '2.1.329 (Claude Code)'");
+    is("[ \"$2\" = auth ] && exit 2; echo '2.1.329 (Claude Code)'");
     let unknown = doctor(&yard).await.well();
     assert!(unknown.out.contains("does not say whether"), "{}", unknown.out);
     yard.running.shutdown().await;

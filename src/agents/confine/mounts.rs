@@ -34,6 +34,8 @@ pub(crate) struct SandboxMounts {
     /// Folders in which agents write: whatever lies below one could be a link by now, and is opened from there.
     written: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
+    /// What is seen at another place than its own.
+    placed: BTreeMap<PathBuf, PathBuf>,
     /// The worktree as it is seen, where that is at another place.
     pub(super) project: Option<ProjectView>,
     repository: Option<PathBuf>,
@@ -55,11 +57,12 @@ pub(crate) fn around(
         WriteAccess::Documents(folder) => Some(folder.clone()),
         WriteAccess::ReadOnly | WriteAccess::Worktree => None,
     };
-    let own = [spec.worktree.clone(), spec.session_dir.clone()];
+    let own = [spec.worktree.clone(), spec.session_dir.clone()].into_iter().chain(keeps.to_vec());
     let mut mounts = SandboxMounts {
         at: BTreeMap::new(),
-        written: own.into_iter().chain(spec.surroundings.shared.clone()).chain(documents).collect(),
+        written: own.chain(spec.surroundings.shared.clone()).chain(documents).collect(),
         cwd: spec.worktree.clone(),
+        placed: BTreeMap::new(),
         project: spec.surroundings.project.clone(),
         repository: spec.surroundings.repository.clone(),
         proxy: spec.surroundings.proxy.as_ref().map(|proxy| proxy.socket.clone()),
@@ -91,7 +94,6 @@ pub(crate) fn around(
     mounts.show(Show::Read, spec.surroundings.readable.iter().cloned());
     let prepared = spec.surroundings.project.iter().flat_map(|project| &project.readable);
     mounts.show(Show::Read, prepared.cloned());
-    let kept = keeps.iter().filter(|path| !path.starts_with(&spec.session_dir));
     // What its worktree's link says may be the agent's word, and says nothing here.
     mounts.show(Show::Read, spec.surroundings.repository.clone());
     let worktree = [spec.worktree.clone()];
@@ -108,8 +110,7 @@ pub(crate) fn around(
     // A worktree's link to its repository is not the agent's to change, nor is a repository.
     mounts.show(Show::Read, [spec.worktree.join(".git")]);
     mounts.show(Show::Read, [spec.run_dir.join(crate::agents::run_folder::SCHEMA)]);
-    // What it keeps within a session's folder is open with that folder; by itself it could be a link by now.
-    mounts.show(Show::Write, kept.cloned());
+    mounts.show(Show::Write, keeps.iter().cloned());
     mounts.show(Show::Write, [spec.session_dir.clone()]);
     // Their folder, because a team that is started again makes new ones there.
     let sockets = [spec.socket.clone(), mounts.proxy.clone()].into_iter().flatten();
@@ -130,6 +131,13 @@ impl SandboxMounts {
         self
     }
 
+    /// With folders of the session, each at the place that is named beside it.
+    pub(crate) fn with_folders(mut self, folders: Vec<(PathBuf, PathBuf)>) -> SandboxMounts {
+        self.show(Show::Write, folders.iter().map(|(path, _)| path.clone()));
+        self.placed.extend(folders);
+        self
+    }
+
     fn show(&mut self, show: Show, paths: impl IntoIterator<Item = PathBuf>) {
         for path in paths {
             if path.is_absolute() && path.parent().is_some() && self.is_there(&path) {
@@ -140,6 +148,9 @@ impl SandboxMounts {
 
     /// Where a path is seen.
     pub(super) fn place(&self, path: &Path) -> PathBuf {
+        if let Some(place) = self.placed.get(path) {
+            return place.clone();
+        }
         let Some(project) = &self.project else { return path.to_owned() };
         if let Ok(below) = path.strip_prefix(&self.cwd) {
             // Joined with nothing it would end with a slash.
@@ -349,8 +360,7 @@ mod tests {
     }
 
     fn open(spec: &RunSpec, root: &Path) -> [Vec<PathBuf>; 2] {
-        let home = spec.session_dir.join("codex");
-        open_to(spec, &around(spec, &spec.access, &[home], &[]), root)
+        open_to(spec, &around(spec, &spec.access, &[], &[]), root)
     }
 
     fn paths(all: &[&str]) -> Vec<PathBuf> {

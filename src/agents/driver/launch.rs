@@ -12,7 +12,7 @@ use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::SCHEMA;
 use crate::agents::sandbox::{ProxyAddress, RUN_SOCKET, Sandbox, WriteAccess};
 use crate::agents::tools::Tools;
-use crate::agents::{claude, codex, project_settings};
+use crate::agents::{claude, codex, login, project_settings};
 use crate::platform::beneath::Folder;
 use crate::platform::confinement::Confinement;
 use crate::platform::places::tools_environment;
@@ -82,12 +82,17 @@ pub(super) fn launch(
     }
     // What the agent keeps beside its session's folder.
     let mut keeps = Vec::new();
+    // What it does not see of that, and what it sees at another place than its own.
+    let mut nobodys = Vec::new();
+    let mut placed = Vec::new();
     let (program, args) = match &spec.agent {
         Agent::Codex(config) => {
-            let home = config.home(&spec.session_dir);
-            make_home(spec, &home)?;
-            env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
-            keeps.push(home);
+            let home = Folder::open(&spec.session_dir)?.claim_folder(codex::HOME)?;
+            env.insert("CODEX_HOME".to_owned(), home.path().to_string_lossy().into_owned());
+            if let Some(shared) = &config.login_home {
+                nobodys = login::link_codex(&home, shared)?;
+                keeps.push(shared.clone());
+            }
             env.extend(config.environment(proxy));
             let schema = spec.run_dir.join(SCHEMA);
             let args = codex::arguments(
@@ -110,9 +115,11 @@ pub(super) fn launch(
             (config.program()?, args)
         }
         Agent::Claude(config) => {
-            let home = config.home(&spec.session_dir);
-            make_home(spec, &home)?;
-            keeps.push(home);
+            let own = Folder::open(&spec.session_dir)?.claim_folder(claude::HOME)?;
+            if let Some(shared) = &config.login_home {
+                placed = login::claude_conversation(&own, shared)?;
+                keeps.push(shared.clone());
+            }
             env.extend(config.environment(&spec.session_dir, confined, proxy));
             let turn = claude::Turn {
                 access,
@@ -129,7 +136,11 @@ pub(super) fn launch(
             (config.program()?, claude::arguments(config, &turn))
         }
         Agent::Acp(config) => {
-            if let Some(home) = &config.login_home {
+            if let Some(shared) = config.codex_login() {
+                let home = Folder::open(&spec.session_dir)?.claim_folder("home/.codex")?;
+                nobodys = login::link_codex(&home, &shared)?;
+                keeps.push(shared);
+            } else if let Some(home) = &config.login_home {
                 env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
                 keeps.push(home.clone());
             }
@@ -163,7 +174,10 @@ pub(super) fn launch(
                 Agent::Rehearsal(config) => config.script.clone(),
                 Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => None,
             };
-            let mut mounts = confine::around(spec, access, &keeps, &programs).with_file(script);
+            let mut mounts = confine::around(spec, access, &keeps, &programs)
+                .with_file(script)
+                .without(nobodys.into_iter())
+                .with_folders(placed);
             // The others are told not to read them.
             if matches!(spec.agent, Agent::Acp(_)) && !pinned {
                 mounts = mounts.without(project_settings::places(&spec.worktree));
@@ -198,16 +212,6 @@ pub(super) fn launch(
     Ok(launch)
 }
 
-/// Makes a folder that an agent works with: one of its session's, where an earlier run may have left a link, or
-/// one that the operator names.
-fn make_home(spec: &RunSpec, home: &Path) -> Result<(), RunError> {
-    match home.strip_prefix(&spec.session_dir) {
-        Ok(below) => Folder::open(&spec.session_dir)?.claim_folder(below).map(drop)?,
-        Err(_) => files::create_dir_all(home)?,
-    }
-    Ok(())
-}
-
 /// How programs are told of the way out. What is on the sandbox's own loopback needs none.
 fn proxies(proxy: &ProxyAddress) -> Vec<(String, String)> {
     let names =
@@ -220,12 +224,11 @@ fn proxies(proxy: &ProxyAddress) -> Vec<(String, String)> {
 /// The agent's whole environment. It hands all of it to the commands that it runs, so nothing
 /// secret is in it; home and temporary folder are the session's own (`spec/agents.md` 5.6).
 pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, RunError> {
-    let home = spec.session_dir.join("home");
-    let temp = spec.session_dir.join("tmp");
     files::create_dir_all(&spec.session_dir)?;
-    make_home(spec, &home)?;
-    make_home(spec, &temp)?;
-    files::set_mode(&spec.session_dir, 0o700)?;
+    let session = Folder::open(&spec.session_dir)?;
+    // An earlier run may have left a link in their place.
+    let [home, temp] = [session.claim_folder("home")?, session.claim_folder("tmp")?];
+    session.set_mode(0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let socket = spec.socket.as_deref().map(|path| (RUN_SOCKET, text(path)));
     // The times that it tells are times of our zone.
@@ -234,8 +237,8 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
         ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
         ("LANG", "C.UTF-8".to_owned()),
         ("TERM", "dumb".to_owned()),
-        ("HOME", text(&home)),
-        ("TMPDIR", text(&temp)),
+        ("HOME", text(home.path())),
+        ("TMPDIR", text(temp.path())),
     ]
     .into_iter()
     .chain(socket)

@@ -61,12 +61,8 @@ pub async fn acp(settings: &AcpSettings) -> Result<AcpProbe, RunError> {
     let program = settings.program()?;
     let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
     files::create_private_dir(&scratch)?;
-    let mut env = environment(&scratch, None);
+    let mut env = environment(&scratch);
     env.extend(settings.env.clone());
-    let home = settings.login_home.as_deref().filter(|home| files::exists(home));
-    if let Some(home) = home {
-        env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
-    }
     let stdin = scratch.join("greeting");
     files::write_private(&stdin, format!("{}\n", hello()))?;
     let mut spec = Spec::new(&program, "/");

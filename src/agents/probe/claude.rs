@@ -20,6 +20,10 @@ pub struct ClaudeInstallation {
     pub login: Login,
 }
 
+/// Settings are not read: whoever runs it may write the folder with the login, and a program can be named there
+/// that says a key.
+const STATUS: [&str; 3] = ["--setting-sources=", "auth", "status"];
+
 /// Looks at Claude Code.
 ///
 /// # Errors
@@ -28,7 +32,7 @@ pub async fn claude(settings: &ClaudeSettings) -> Result<ClaudeInstallation, Run
     let program = settings.program()?;
     let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
     files::create_private_dir(&scratch)?;
-    let mut env = environment(&scratch, None);
+    let mut env = environment(&scratch);
     let home = settings.login_home.as_deref().filter(|home| files::exists(home));
     let home = home.unwrap_or(&scratch).to_string_lossy().into_owned();
     env.extend(
@@ -48,7 +52,7 @@ pub async fn claude(settings: &ClaudeSettings) -> Result<ClaudeInstallation, Run
         (None, Some(home)) if !files::exists(home) => Login::No(home.clone()),
         // A program that is something else is not asked.
         (None, Some(_)) if version.is_none() => Login::Unknown,
-        (None, Some(home)) => match ask(&program, &["auth", "status"], &env, LIMIT).await {
+        (None, Some(home)) => match ask(&program, &STATUS, &env, LIMIT).await {
             Ok(said) => match logged_in(&said) {
                 Some(true) => Login::Yes,
                 Some(false) => Login::No(home.clone()),

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::platform::files;
-
 /// How long a program may take to say its version.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
@@ -24,15 +22,15 @@ pub enum Login {
     Unknown,
 }
 
-pub(super) fn environment(scratch: &Path, login_home: Option<&Path>) -> BTreeMap<String, String> {
+/// The environment of a program that is asked; nothing in it leads to what agents may write.
+pub(super) fn environment(scratch: &Path) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let home = login_home.filter(|home| files::exists(home)).unwrap_or(scratch);
     [
         ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
         ("LANG", "C.UTF-8".to_owned()),
         ("HOME", text(scratch)),
         ("TMPDIR", text(scratch)),
-        ("CODEX_HOME", text(home)),
+        ("CODEX_HOME", text(scratch)),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::codex::CodexSettings;
 use crate::agents::error::RunError;
+use crate::agents::login::link_codex;
 use crate::platform::ask::{ProgramOutput, ask};
+use crate::platform::beneath::Folder;
 use crate::platform::{files, ids};
 
 mod acp;
@@ -37,7 +39,7 @@ pub async fn codex(settings: &CodexSettings) -> Result<InstalledAgent, RunError>
     let program = settings.program()?;
     let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
     files::create_private_dir(&scratch)?;
-    let env = environment(&scratch, settings.login_home.as_deref());
+    let env = environment(&scratch);
     let version = ask(&program, &["--version"], &env, LIMIT).await.ok();
     let version = version.and_then(|said| read_version(&said, "codex"));
     let elsewhere = settings.model_url.as_ref().or(settings.server.as_ref());
@@ -46,6 +48,7 @@ pub async fn codex(settings: &CodexSettings) -> Result<InstalledAgent, RunError>
         (None, None) => Login::Nowhere,
         (None, Some(home)) if !files::exists(home) => Login::No(home.clone()),
         (None, Some(home)) => {
+            link_codex(&Folder::open(&scratch)?, home)?;
             read_login(ask(&program, &["login", "status"], &env, LIMIT).await.ok().as_ref(), home)
         }
     };
