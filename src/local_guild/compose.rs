@@ -1,6 +1,6 @@
 //! From what a client sends to a message: limits, mentions, files.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::Refusal;
@@ -20,11 +20,15 @@ const CONTENT: usize = 2000;
 /// The flags that a client may set: no link previews, ephemeral, silent.
 const FLAGS: u64 = (1 << 2) | EPHEMERAL | (1 << 12);
 
+/// What a change may set or take back: no link previews.
+const CHANGEABLE: u64 = 1 << 2;
+
 /// What a client sends to make or change a message. Absent and null are the same, except where a
 /// change clears something.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Body {
+    #[serde(deserialize_with = "sent")]
     pub(crate) content: Option<Value>,
     pub(crate) embeds: Option<Vec<Value>>,
     pub(crate) components: Option<Vec<Value>>,
@@ -39,6 +43,11 @@ pub(crate) struct Body {
     pub(crate) avatar_url: Option<String>,
     pub(crate) thread_name: Option<String>,
     pub(crate) sticker_ids: Option<Vec<Value>>,
+}
+
+/// A value that was sent, be it null: what it stands for is cleared.
+fn sent<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
 }
 
 /// The message that a reply answers.
@@ -202,6 +211,9 @@ impl ComposedMessage {
             message.attachments.retain(keeps);
         }
         message.attachments.extend(self.files.iter().cloned());
+        if let Some(flags) = self.body.flags {
+            message.flags = message.flags & !CHANGEABLE | flags & CHANGEABLE;
+        }
         if message.content.trim().is_empty()
             && message.embeds.is_empty()
             && message.components.is_empty()

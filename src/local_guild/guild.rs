@@ -96,11 +96,14 @@ impl Guild {
     ) -> Result<Guild, GuildError> {
         let mut ids = Snowflakes::default();
         let (log, state) = Log::open(dir, &mut ids)?;
+        let blobs = Blobs::open(dir)?;
+        // Files of what is gone, and such as were uploaded and never sent.
+        blobs.keep(&state.blobs())?;
         Ok(Guild {
             inner: Mutex::new(Inner { state, ids, log }),
             base: format!("http://127.0.0.1:{port}"),
             gateway: gateway.unwrap_or_else(|| format!("ws://127.0.0.1:{port}")),
-            blobs: Blobs::open(dir)?,
+            blobs,
             sessions: Sessions::new(),
             faults: Faults::default(),
             uploads: Mutex::default(),
@@ -144,6 +147,12 @@ impl Guild {
         }
         for change in changes {
             state.apply(change, ids);
+        }
+        if log.is_long() {
+            state.forget_interactions(clock::now());
+            if let Err(error) = log.rewrite(state) {
+                tracing::warn!(%error, "the guild's log stays longer than it has to be");
+            }
         }
         for event in events {
             let render = Render { state, base: &self.base, viewer: None };

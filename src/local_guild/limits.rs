@@ -20,6 +20,10 @@ pub(crate) fn check_embeds(embeds: &mut [Value]) -> Result<(), Refusal> {
             ));
         };
         object.insert("type".to_owned(), json!("rich"));
+        if let Some((path, what)) = wrong_type(object) {
+            let path = format!("embeds.{at}.{path}");
+            return Err(Refusal::invalid(path, "MODEL_TYPE_CONVERT", what));
+        }
         let fields = object.get_mut("fields").and_then(Value::as_array_mut);
         for (place, field) in fields.into_iter().flatten().enumerate() {
             if place >= 25 {
@@ -69,6 +73,51 @@ pub(crate) fn check_embeds(embeds: &mut [Value]) -> Result<(), Refusal> {
         ));
     }
     Ok(())
+}
+
+/// Where a part of an embed is of another type than Discord takes, and what is expected there.
+fn wrong_type(embed: &Map<String, Value>) -> Option<(&'static str, &'static str)> {
+    const TEXTS: [&str; 9] = [
+        "/title",
+        "/description",
+        "/url",
+        "/footer/text",
+        "/footer/icon_url",
+        "/author/name",
+        "/author/url",
+        "/image/url",
+        "/thumbnail/url",
+    ];
+    const PARTS: [&str; 4] = ["footer", "author", "image", "thumbnail"];
+    if embed.get("fields").is_some_and(|it| !it.is_array()) {
+        return Some(("fields", "A list is expected."));
+    }
+    if let Some(part) =
+        PARTS.into_iter().find(|it| embed.get(*it).is_some_and(|it| !it.is_object()))
+    {
+        return Some((part, "An object is expected."));
+    }
+    let text = |path: &str| {
+        let mut names = path.trim_start_matches('/').split('/');
+        let first = embed.get(names.next()?)?;
+        names.try_fold(first, |at, name| at.get(name))
+    };
+    if let Some(path) = TEXTS.into_iter().find(|path| text(path).is_some_and(|it| !it.is_string()))
+    {
+        return Some((path.trim_start_matches('/'), "Text is expected."));
+    }
+    let is_time = |value: &Value| {
+        value.as_str().is_some_and(|text| {
+            chrono::DateTime::parse_from_rfc3339(text).is_ok()
+                || text.parse::<chrono::NaiveDateTime>().is_ok()
+        })
+    };
+    if embed.get("timestamp").is_some_and(|it| !is_time(it)) {
+        return Some(("timestamp", "An ISO 8601 time is expected."));
+    }
+    let is_color = |value: &Value| value.as_u64().is_some_and(|number| number <= 0xff_ff_ff);
+    let colored = embed.get("color").filter(|it| !is_color(it));
+    colored.map(|_| ("color", "A number up to 16777215 is expected."))
 }
 
 /// Rows of buttons and menus within Discord's limits.

@@ -4,28 +4,36 @@
 //! machine died while writing it) was never answered, so it is cut; damage before the end refuses to
 //! open, because cutting there would lose what was answered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use axum::body::Bytes;
+use serde::de::IgnoredAny;
 
 use super::error::GuildError;
 use super::ids::Snowflakes;
 use super::state::{Change, State};
-use crate::platform::{files, machine};
+use crate::platform::{clock, files, machine};
 
 /// Lines beyond the size of the state at which opening rewrites the log.
 const SLACK_LINES: usize = 2_000;
 
+/// Bytes that a log may grow by, beyond what it was when it was written anew, until that is done again.
+const SLACK_BYTES: u64 = 64 << 20;
+
 /// The append side. Without a folder nothing is kept.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Log {
     file: Option<File>,
+    path: PathBuf,
     /// Held while the log is open, so that two servers never share a folder.
     lock: Option<File>,
+    /// Its length, and the length at which it is written anew.
+    bytes: u64,
+    most: u64,
     broken: bool,
 }
 
@@ -37,7 +45,7 @@ impl Log {
     ) -> Result<(Log, State), GuildError> {
         let mut state = State::default();
         let Some(dir) = dir else {
-            return Ok((Log { file: None, lock: None, broken: false }, state));
+            return Ok((Log::default(), state));
         };
         // What is in it speaks for everybody here; a folder that was there is not ours to close.
         let is_new = !files::exists(dir);
@@ -57,24 +65,42 @@ impl Log {
             Err(error) => return Err(error.into()),
         };
         let (lines, good) = replay(&text, &mut state, ids)?;
-        let mut file = files::open_append(&path)?;
+        let file = files::open_append(&path)?;
         files::set_mode(&path, 0o600)?;
         if good < text.len() {
             tracing::warn!(bytes = text.len() - good, "cut a torn line off the guild's log");
             file.set_len(good as u64).map_err(GuildError::Log)?;
             file.sync_data().map_err(GuildError::Log)?;
         }
-        let snapshot = state.snapshot();
-        if lines > snapshot.len() + SLACK_LINES {
-            let mut rewritten = Vec::new();
-            for change in snapshot {
-                encode(std::slice::from_ref(&change), &mut rewritten)?;
-            }
-            files::write_private_durable(&path, rewritten)?;
-            file = files::open_append(&path)?;
+        let mut log =
+            Log { file: Some(file), path, lock: Some(lock), bytes: good as u64, ..Log::default() };
+        state.forget_interactions(clock::now());
+        if lines > state.snapshot().len() + SLACK_LINES {
+            log.rewrite(&state)?;
         }
+        log.most = log.bytes * 2 + SLACK_BYTES;
         files::sync_dir(dir)?;
-        Ok((Log { file: Some(file), lock: Some(lock), broken: false }, state))
+        Ok((log, state))
+    }
+
+    /// Whether most of the log tells what is no more.
+    pub(crate) fn is_long(&self) -> bool {
+        self.bytes > self.most
+    }
+
+    /// Writes the log anew, with what makes the state and no more. Where that fails, the old one stays and is
+    /// left alone until it has grown once more by as much.
+    pub(crate) fn rewrite(&mut self, state: &State) -> Result<(), GuildError> {
+        self.most = self.bytes * 2 + SLACK_BYTES;
+        let mut written = Vec::new();
+        for change in state.snapshot() {
+            encode(std::slice::from_ref(&change), &mut written)?;
+        }
+        self.bytes = written.len() as u64;
+        files::write_private_durable(&self.path, written)?;
+        self.file = Some(files::open_append(&self.path)?);
+        self.most = self.bytes * 2 + SLACK_BYTES;
+        Ok(())
     }
 
     /// Ends the log: nothing is accepted any more, and another server may open the folder.
@@ -101,6 +127,7 @@ impl Log {
         encode(changes, &mut line)?;
         let written = file.write_all(&line).and_then(|()| file.sync_data());
         self.broken = written.is_err();
+        self.bytes += line.len() as u64;
         written.map_err(GuildError::Log)
     }
 }
@@ -123,7 +150,10 @@ fn replay(
         let end = good + length + 1;
         let changes: Vec<Change> = match serde_json::from_slice(line) {
             Ok(changes) => changes,
-            Err(_) if end == text.len() => break,
+            // Torn, or made by a later build than this.
+            Err(_) if end == text.len() && serde_json::from_slice::<IgnoredAny>(line).is_err() => {
+                break;
+            }
             Err(error) => {
                 return Err(GuildError::Damaged { line: lines + 1, reason: error.to_string() });
             }
@@ -150,6 +180,7 @@ impl Blobs {
         let dir = dir.map(|dir| dir.join("files"));
         if let Some(dir) = &dir {
             files::create_dir_all(dir)?;
+            files::set_mode(dir, 0o700)?;
         }
         Ok(Blobs { dir, memory: Mutex::default() })
     }
@@ -157,10 +188,23 @@ impl Blobs {
     /// Keeps bytes, durable on return. Keys are ids and digests of our own making.
     pub(crate) fn put(&self, key: &str, bytes: Bytes) -> Result<(), GuildError> {
         match &self.dir {
-            Some(dir) => files::write_durable(&dir.join(key), &bytes)?,
+            Some(dir) => files::write_private_durable(&dir.join(key), &bytes)?,
             None => {
                 let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.insert(key.to_owned(), bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what has a key that is not among these.
+    pub(crate) fn keep(&self, keys: &BTreeSet<String>) -> Result<(), GuildError> {
+        for path in
+            self.dir.iter().map(|dir| files::list(dir)).collect::<Result<Vec<_>, _>>()?.concat()
+        {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if !keys.contains(name.as_ref()) {
+                files::remove_file(&path)?;
             }
         }
         Ok(())

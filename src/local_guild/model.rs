@@ -283,6 +283,9 @@ impl MessageKind {
 pub(crate) struct Attachment {
     pub(crate) id: Id,
     pub(crate) filename: String,
+    /// The name that it came with, without its ending, where the file name lacks some of its letters.
+    #[serde(default)]
+    pub(crate) title: Option<String>,
     pub(crate) content_type: String,
     pub(crate) description: Option<String>,
     /// Bytes.
@@ -437,10 +440,21 @@ impl InteractionKind {
             id,
             filename: found["filename"].as_str()?.to_owned(),
             content_type: found["content_type"].as_str()?.to_owned(),
+            title: found["title"].as_str().map(str::to_owned),
             description: None,
             size: found["size"].as_u64()?,
             pixels: None,
         })
+    }
+
+    /// The interaction that opened the dialog.
+    pub(crate) fn opener(&self) -> Option<Id> {
+        match self {
+            InteractionKind::Modal { from, .. } => *from,
+            InteractionKind::Command { .. }
+            | InteractionKind::Component { .. }
+            | InteractionKind::Autocomplete { .. } => None,
+        }
     }
 
     /// The message it started from.
@@ -468,6 +482,9 @@ pub(crate) enum Answer {
 fn english() -> String {
     "en-US".to_owned()
 }
+
+/// How long the token of an interaction is good for.
+pub(crate) const TOKEN_MINUTES: i64 = 15;
 
 /// A person's click, command or dialog, waiting for its application.
 #[derive(Debug, Clone, Serialize, Deserialize)]

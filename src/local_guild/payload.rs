@@ -207,6 +207,9 @@ impl Render<'_> {
             "id": file.id, "filename": file.filename, "size": file.size, "url": url,
             "proxy_url": url, "content_type": file.content_type,
         });
+        if let Some(title) = &file.title {
+            value["title"] = json!(title);
+        }
         if let Some(description) = &file.description {
             value["description"] = json!(description);
         }

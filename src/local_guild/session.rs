@@ -1,7 +1,7 @@
 //! Gateway sessions and the page's feed: numbered events, kept so that a reader can come back.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,8 @@ pub(crate) const MAX_CONCURRENCY: u32 = 1;
 /// How long logins are counted.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Sessions kept, the oldest forgotten first.
-const SESSIONS: usize = 256;
+/// Sessions of a bot that are kept while nobody is connected to them, the oldest forgotten first.
+const UNCONNECTED: usize = 8;
 
 /// A numbered line of events that readers follow at their own pace.
 #[derive(Debug)]
@@ -208,10 +208,17 @@ impl Sessions {
             shown: Mutex::default(),
         });
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may be that none is left of those that a bot goes on with; one that is in use never goes.
+        let mut kept = 1;
+        let mut stays = |it: &Arc<Session>| {
+            let unconnected = it.user == user && it.connected.load(Ordering::SeqCst) == 0;
+            kept += usize::from(unconnected);
+            !unconnected || kept <= UNCONNECTED
+        };
+        let stay: Vec<bool> = all.iter().rev().map(&mut stays).collect();
+        let mut stay = stay.into_iter().rev();
+        all.retain(|_| stay.next().unwrap_or(true));
         all.push_back(Arc::clone(&session));
-        if all.len() > SESSIONS {
-            all.pop_front();
-        }
         session
     }
 
@@ -284,6 +291,21 @@ mod tests {
             let taken = sessions.take_turn(bot, at(second), Duration::from_secs(5));
             assert_eq!(taken, free, "{bot:?} at {second}");
         }
+    }
+
+    #[test]
+    fn a_session_that_is_in_use_is_not_forgotten_and_others_are_few() {
+        let sessions = Sessions::new();
+        let (one, other) = ("1".parse().unwrap(), "2".parse().unwrap());
+        let used = sessions.open(one, 0);
+        used.connected.fetch_add(1, Ordering::SeqCst);
+        let beside = sessions.open(other, 0);
+        let later: Vec<_> = (0..20).map(|_| sessions.open(one, 0)).collect();
+        assert!(sessions.find(&used.id, one).is_some());
+        assert!(sessions.find(&beside.id, other).is_some());
+        let found = later.iter().map(|it| sessions.find(&it.id, one).is_some());
+        let expected = (0..20).map(|at| at >= 20 - UNCONNECTED);
+        assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     #[test]

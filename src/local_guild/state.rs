@@ -1,13 +1,15 @@
 //! The guild in memory, and the changes it is made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Duration, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::error::Refusal;
 use super::ids::{Id, Snowflakes};
-use super::model::{Channel, ChannelKind, Command, Interaction, Message, Role, User, Webhook};
+use super::model::{
+    Author, Channel, ChannelKind, Command, Interaction, Message, Role, TOKEN_MINUTES, User, Webhook,
+};
 
 /// One after-image or removal. Applying one twice is the same as once, so that replay is simple.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -142,6 +144,39 @@ impl State {
         for channel in self.channels.values_mut() {
             channel.overwrites.retain(|overwrite| overwrite.member || overwrite.id != id);
         }
+    }
+
+    /// Forgets interactions that nothing can be answered to any more and no message came of.
+    pub(crate) fn forget_interactions(&mut self, now: DateTime<Utc>) {
+        let mut named: BTreeSet<Id> = self
+            .messages
+            .values()
+            .flat_map(BTreeMap::values)
+            .filter_map(|it| it.interaction)
+            .collect();
+        let of_dialogs = self.interactions.values().filter(|it| named.contains(&it.id));
+        let openers: Vec<Id> = of_dialogs.filter_map(|it| it.kind.opener()).collect();
+        named.extend(openers);
+        let oldest = Id::at(now - Duration::minutes(TOKEN_MINUTES));
+        self.interactions.retain(|id, _| *id >= oldest || named.contains(id));
+    }
+
+    /// The keys of all bytes that something here shows.
+    pub(crate) fn blobs(&self) -> BTreeSet<String> {
+        let mut keys = BTreeSet::new();
+        for message in self.messages.values().flat_map(BTreeMap::values) {
+            keys.extend(message.attachments.iter().map(|file| file.id.to_string()));
+            if let Author::Webhook { avatar, .. } = &message.author {
+                keys.extend(avatar.clone());
+            }
+        }
+        keys.extend(self.webhooks.values().filter_map(|it| it.avatar.clone()));
+        let sent = self
+            .interactions
+            .values()
+            .filter_map(|it| it.kind.data().pointer("/resolved/attachments"));
+        keys.extend(sent.filter_map(|it| it.as_object()).flat_map(|all| all.keys().cloned()));
+        keys
     }
 
     /// The changes that make this state from nothing.

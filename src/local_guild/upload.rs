@@ -31,7 +31,8 @@ pub(crate) fn store(
         Refusal::Storage
     })?;
     let renamed = entry.and_then(|entry| entry["filename"].as_str());
-    let filename = plain_name(renamed.unwrap_or(&upload.filename));
+    let sent = renamed.unwrap_or(&upload.filename);
+    let filename = plain_name(sent);
     let content_type = match upload.content_type.as_deref() {
         None | Some("application/octet-stream") => guess_type(&filename).to_owned(),
         Some(kind) => kind.to_owned(),
@@ -42,6 +43,7 @@ pub(crate) fn store(
         description: entry.and_then(|it| it["description"].as_str()).map(str::to_owned),
         size: upload.bytes.len() as u64,
         pixels: png_size(&upload.bytes),
+        title: title_of(sent, &filename),
         filename,
     })
 }
@@ -56,6 +58,15 @@ fn plain_name(name: &str) -> String {
         .collect();
     let plain = plain.trim_start_matches('.');
     if plain.is_empty() { "file".to_owned() } else { plain.to_owned() }
+}
+
+/// The name without its ending, where it has letters that `filename` lacks.
+fn title_of(name: &str, filename: &str) -> Option<String> {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let has_others = stem.chars().any(|c| c.is_alphanumeric() && !c.is_ascii());
+    let shown = || stem.chars().filter(|c| !c.is_control()).take(100).collect();
+    (name != filename && has_others).then(shown)
 }
 
 fn guess_type(name: &str) -> &'static str {
@@ -91,5 +102,8 @@ mod tests {
         assert_eq!(plain_name("../../etc/passwd"), "passwd");
         assert_eq!(plain_name("a b\"c.png"), "a_b_c.png");
         assert_eq!(plain_name("..."), "file");
+        assert_eq!(plain_name("요구사항.md"), "____.md");
+        assert_eq!(title_of("docs/요구사항.md", "____.md").as_deref(), Some("요구사항"));
+        assert_eq!(title_of("a b\"c.png", "a_b_c.png"), None);
     }
 }

@@ -21,9 +21,24 @@ const DECORATIONS: [&str; 11] = [
     "role_subscription_data",
 ];
 
+/// The name that a file had with its sender. Discord makes underscores of letters that are not English, and
+/// keeps the name, without its ending, as a title, which the model does not know.
+fn name_in_full(file: &mut Value) {
+    let Some(title) = file["title"].as_str().filter(|it| !it.is_empty()) else { return };
+    let ending = file["filename"].as_str().and_then(|name| name.rsplit_once('.'));
+    let full = ending.map_or_else(|| title.to_owned(), |(_, ending)| format!("{title}.{ending}"));
+    file["filename"] = Value::String(full);
+}
+
 /// Reads a message. What people write must not be lost because of something that the model does not know,
 /// so a second look leaves decorations out, and a third takes nothing but what the team reads.
 pub(super) fn read_message(data: &Value) -> Option<Payload> {
+    let mut data = data.clone();
+    let files = data.get_mut("attachments").and_then(Value::as_array_mut);
+    for file in files.into_iter().flatten() {
+        name_in_full(file);
+    }
+    let data = &data;
     if let Ok(message) = serde_json::from_value(data.clone()) {
         return Some(message);
     }

@@ -109,6 +109,7 @@ listen((what, detail) => {
       // The place on show was removed, or the one asked for has come.
       if (world.current) go();
       break;
+    case "people": drawPeople(speakAs); break;
     case "typing": if (detail === world.current) drawTyping(); break;
     case "reply": startReply(detail); break;
     case "edit": startEdit(detail); break;
@@ -142,13 +143,15 @@ function release(id) {
   touch("log", world.current);
 }
 
+const speakAs = (user) => start(user).catch((error) => toast(String(error)));
+
 async function start(user) {
   stop();
   world.current = null;
   const position = await load(user);
   sessionStorage.setItem("user", world.me);
   $("guild-name").textContent = world.guild.name;
-  drawPeople((next) => start(next).catch((error) => toast(String(error))));
+  drawPeople(speakAs);
   go();
   $("offline").hidden = true;
   stop = follow(world.me, position, {

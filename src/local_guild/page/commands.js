@@ -154,7 +154,7 @@ function field(option) {
   const made = { option, listed, value: undefined };
   made.input = el("input", {
     type: isFile ? "file" : "text", "data-testid": `option-${option.name}`, "aria-describedby": "command-hint",
-    "aria-required": String(Boolean(option.required)), inputmode: option.type === 4 ? "numeric" : option.type === 10 ? "decimal" : null, maxlength: isFile ? null : option.max_length ?? 2000,
+    "aria-required": String(Boolean(option.required)), inputmode: option.type === 4 ? "numeric" : option.type === 10 ? "decimal" : null,
     autocomplete: "off", role: listed ? "combobox" : null, "aria-autocomplete": listed ? "list" : null, "aria-controls": listed ? "command-choices" : null, "aria-expanded": listed ? "false" : null,
     onfocus: () => { say(spoken(option, "description")); offer(made); },
     onblur: () => hush(),
@@ -302,14 +302,20 @@ async function submit() {
     }
     const value = it.value ?? valueOf(it.option, text);
     if (value === undefined) return complain(it, word("notThat", name));
+    const [length, most] = [[...String(value)].length, it.option.max_length ?? 6000];
+    if (it.option.type === 3 && length > most) return complain(it, word("tooLong", length, most));
     given.push({ name: it.option.name, type: it.option.type, value });
   }
   const mine = form;
+  if (mine.sending) return undefined;
+  mine.sending = true;
   try {
     await run(mine.entry, given, files, mine.channel);
     if (form === mine) end(true);
   } catch (error) {
     toast(error instanceof Refused ? error.message : String(error));
+  } finally {
+    mine.sending = false;
   }
   return undefined;
 }

@@ -16,6 +16,8 @@ const context = document.getElementById("context");
 const menu = document.getElementById("suggestions");
 
 const largest = 20 * 1024 * 1024;
+/** Characters that fit into a message. */
+const longest = 2000;
 
 /** What is not sent yet, by channel. */
 const drafts = new Map();
@@ -29,8 +31,12 @@ let editing = null;
 let choices = [];
 let chosen = 0;
 let lastTyping = 0;
+/** What was sent and not answered: sent once more, it is the same message. */
+let unanswered = null;
 
 const complain = (error) => toast(error instanceof Refused ? error.message : String(error));
+
+const nonce = () => Array.from(crypto.getRandomValues(new Uint32Array(3)), (it) => it.toString(36)).join("");
 
 function fit() {
   box.style.height = "auto";
@@ -186,9 +192,26 @@ function begin(entry) {
   });
 }
 
+/** Nothing that was written is lost, and nothing that was written meanwhile. */
+function restore(pending, channel) {
+  const joined = (text) => [pending.text, text].filter(Boolean).join("\n");
+  files = [...pending.files, ...files];
+  if (world.current !== channel) drafts.set(channel, joined(drafts.get(channel)));
+  else if (editing) before = joined(before);
+  else {
+    box.value = joined(box.value);
+    reply ??= pending.reply;
+  }
+  drawFiles();
+  drawContext();
+  fit();
+}
+
 async function send() {
   const text = box.value.trim();
   const channel = world.current;
+  const length = [...toCodes(text)].length;
+  if (length > longest && !written(text)) throw new Refused(word("tooLong", length, longest));
   if (editing) {
     const message = editing;
     cancel();
@@ -209,7 +232,9 @@ async function send() {
   const command = written(text);
   // What a command cannot do without is asked for in its fields.
   if (command && !command.rest && command.entry.options.some((it) => it.required)) return begin(command.entry);
-  const pending = { text: box.value, files, reply };
+  const again = unanswered?.channel === channel && unanswered.text === text;
+  const pending = { text: box.value, files, reply, nonce: again ? unanswered.nonce : nonce() };
+  unanswered = null;
   box.value = "";
   files = [];
   reply = null;
@@ -225,15 +250,10 @@ async function send() {
     }
     const attachments = [];
     for (const file of pending.files) attachments.push((await upload(file)).id);
-    await post("say", { user: world.me, channel, content: toCodes(text), reply_to: pending.reply?.id, attachments });
+    await post("say", { user: world.me, channel, content: toCodes(text), reply_to: pending.reply?.id, attachments, nonce: pending.nonce });
   } catch (error) {
-    // Nothing that was written is lost.
-    if (world.current === channel && !box.value) {
-      ({ text: box.value, files, reply } = pending);
-      drawFiles();
-      drawContext();
-      fit();
-    } else if (here !== channel && !drafts.get(channel)) drafts.set(channel, pending.text);
+    if (!(error instanceof Refused)) unanswered = { channel, text, nonce: pending.nonce };
+    restore(pending, channel);
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { dayName, el, timeOf, toast } from "./dom.js";
 import { dependsOn, messageNode } from "./message.js";
 import { morph } from "./morph.js";
 import { whenStill } from "./pressing.js";
-import { markRead, messages, nameOf, older, placeName, readMark, world } from "./store.js";
+import { markRead, messages, nameOf, older, placeName, readMark, trim, world } from "./store.js";
 import { focused, refocus, settleStop } from "./walk.js";
 import { word } from "./words.js";
 
@@ -46,6 +46,7 @@ function beginning(channel) {
 function draw() {
   const log = world.logs.get(world.current);
   if (!log) return;
+  if (pinned) trim(log);
   const anchor = [...list.children].find((node) => node.dataset.id && node.offsetTop + node.offsetHeight > scroll.scrollTop);
   const anchorId = anchor?.dataset.id;
   const offset = anchor ? anchor.offsetTop - scroll.scrollTop : 0;

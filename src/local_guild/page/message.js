@@ -66,14 +66,21 @@ function size(bytes) {
   return bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`;
 }
 
+/** The name that a file was sent with: in its own name, letters that are not English are underscores. */
+function fileName({ title, filename }) {
+  if (!title) return filename;
+  const ending = filename.lastIndexOf(".");
+  return ending < 0 ? title : `${title}${filename.slice(ending)}`;
+}
+
 function attachment(file) {
   const href = new URL(file.url, location.href).pathname;
   if (/^image\/(png|jpeg|gif|webp)/.test(file.content_type ?? "")) {
-    const image = el("img", { src: href, alt: file.description ?? file.filename, loading: "lazy", width: file.width, height: file.height });
-    return el("a", { class: "picture", href, onclick: (event) => { event.preventDefault(); openImage(href, file.filename); } }, image);
+    const image = el("img", { src: href, alt: file.description ?? fileName(file), loading: "lazy", width: file.width, height: file.height });
+    return el("a", { class: "picture", href, onclick: (event) => { event.preventDefault(); openImage(href, fileName(file)); } }, image);
   }
-  return el("a", { class: "file", href, download: file.filename }, icon("file"),
-    el("span", { class: "file-name" }, file.filename), el("span", { class: "file-size" }, size(file.size)));
+  return el("a", { class: "file", href, download: fileName(file) }, icon("file"),
+    el("span", { class: "file-name" }, fileName(file)), el("span", { class: "file-size" }, size(file.size)));
 }
 
 async function press(message, component, values) {
@@ -173,6 +180,16 @@ export function dependsOn(message) {
 
 /** The node of a message. `compact` leaves out the author: the one before is by the same. */
 export function messageNode(message, compact) {
+  try {
+    return whole(message, compact);
+  } catch (error) {
+    // One that cannot be drawn hides no other.
+    console.error(message.id, error);
+    return el("li", { class: "message", "data-testid": "message", "data-id": message.id }, el("p", {}, word("unreadable")));
+  }
+}
+
+function whole(message, compact) {
   if (message.type === 6 || message.type === 18) return system(message);
   const loading = (message.flags & LOADING) !== 0 && !message.content && !message.embeds.length;
   const body = el("div", { class: "prose" }, loading ? el("p", { class: "loading" }, word("thinking")) : markdown(message.content));

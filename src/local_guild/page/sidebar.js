@@ -14,7 +14,7 @@ const select = document.getElementById("me-select");
 const seat = document.getElementById("me-avatar");
 const opener = document.getElementById("menu");
 
-/** Rooms shown under a channel; older ones are reached through their message. */
+/** Rooms shown under a channel beside those with something new; older ones are reached through their message. */
 const shownRooms = 12;
 
 /** A name, and under it what its owner is doing. */
@@ -38,7 +38,7 @@ function rooms(parent) {
   const found = [...world.channels.values()].filter((it) => it.parent_id === parent.id && !it.thread_metadata?.archived);
   const here = world.channels.get(world.current);
   found.sort((a, b) => (BigInt(b.id) > BigInt(a.id) ? 1 : -1));
-  const shown = found.slice(0, shownRooms);
+  const shown = found.filter((it, at) => at < shownRooms || isUnread(it) || world.mentioned.has(it.id));
   if (here?.parent_id === parent.id && !shown.includes(here)) shown.push(here);
   if (shown.length === 0) return null;
   return el("ul", { class: "rooms", "aria-label": word("rooms") }, shown.map((room) => entry(room, icon("thread"), room.name, `thread-${room.id}`, "channel room")));

@@ -30,11 +30,28 @@ export async function load(user) {
   world.logs.clear();
   world.typing.clear();
   world.waiting.clear();
+  // What was there before somebody's first visit is not new to them; what was opened between two visits is.
+  const visited = `visited:${world.guild.id}:${world.me}`;
+  const isFirst = localStorage.getItem(visited) === null;
   for (const channel of state.channels) {
-    if (localStorage.getItem(readKey(channel.id)) === null) localStorage.setItem(readKey(channel.id), channel.last_message_id ?? "0");
+    if (localStorage.getItem(readKey(channel.id)) === null) localStorage.setItem(readKey(channel.id), (isFirst && channel.last_message_id) || "0");
   }
+  localStorage.setItem(visited, "1");
   changed("all");
   return `${state.epoch}.${state.feed}`;
+}
+
+/** Reads anew who is here and what they offer. */
+async function readPeople() {
+  const state = await get(`state?user=${world.me}`);
+  world.guild = state.guild;
+  world.users = new Map(state.users.map((it) => [it.id, it]));
+  world.roles = new Map(state.guild.roles.map((it) => [it.id, it]));
+  world.commands = state.commands;
+  world.presences = new Map(Object.entries(state.presences ?? {}));
+  changed("people");
+  changed("channels");
+  changed("log", world.current);
 }
 
 const readKey = (id) => `read:${world.guild.id}:${world.me}:${id}`;
@@ -128,6 +145,16 @@ function insert(log, message) {
   log.list.splice(place, 0, message);
 }
 
+/** Messages of a channel that are kept at its end, and how many more there may be before it is cut. */
+const [kept, slack] = [200, 200];
+
+/** Lets go of what is far above: it is read again when one gets there. */
+export function trim(log) {
+  if (log.list.length <= kept + slack || log.reading || log.loading) return;
+  log.list.splice(0, log.list.length - kept);
+  log.more = true;
+}
+
 function react(log, event, added) {
   const at = log.list.findIndex((it) => it.id === event.message_id);
   if (at < 0) return;
@@ -159,6 +186,7 @@ export function apply({ t, d }) {
       }
       if (mine) localStorage.setItem(readKey(d.channel_id), d.id);
       if (log) insert(log, d);
+      if (log && d.channel_id !== world.current) trim(log);
       // A webhook speaks for a bot: whoever was typing has now spoken.
       const typing = world.typing.get(d.channel_id);
       typing?.delete(d.author.id);
@@ -187,6 +215,23 @@ export function apply({ t, d }) {
     case "MESSAGE_REACTION_REMOVE":
       if (log) react(log, d, t === "MESSAGE_REACTION_ADD");
       changed("log", d.channel_id);
+      break;
+    case "MESSAGE_REACTION_REMOVE_ALL":
+    case "MESSAGE_REACTION_REMOVE_EMOJI":
+      if (log) {
+        const stays = (it) => t === "MESSAGE_REACTION_REMOVE_EMOJI" && it.emoji.name !== d.emoji.name;
+        log.list = log.list.map((it) => (it.id === d.message_id ? { ...it, reactions: (it.reactions ?? []).filter(stays) } : it));
+      }
+      changed("log", d.channel_id);
+      break;
+    case "GUILD_MEMBER_ADD":
+    case "GUILD_MEMBER_UPDATE":
+    case "GUILD_MEMBER_REMOVE":
+    case "GUILD_ROLE_CREATE":
+    case "GUILD_ROLE_UPDATE":
+    case "GUILD_ROLE_DELETE":
+      // Where the server is gone, the page is read whole once it is back.
+      readPeople().catch(() => {});
       break;
     case "TYPING_START": {
       if (d.user_id === world.me) break;

@@ -22,6 +22,8 @@ const en = {
   needed: (name) => `“${name}” is missing.`, notThat: (name) => `“${name}” takes something else. Choose from the list.`,
   optional: "optional", yes: "yes", no: "no", noChoices: "There is nothing to choose here now.", close: "Close", dismiss: "Dismiss",
   reactions: (emoji, n) => `${emoji}, ${n}`, tools: "Actions", language: "한국어로 보기", other: "KO", said: (a, text) => `${a}: ${text}`, log: "Messages",
+  tooLong: (n, most) => `This has ${n} characters, and ${most} fit. Shorten it, or attach it as a file.`,
+  unreadable: "This message cannot be shown.",
   apps: "Apps", onMessage: "For this message", onPerson: (name) => `For ${name}`,
   toRoom: (name) => `Open the room ${name}`, tooOld: "That message is too far back.", image: (name) => `Image ${name}`, team: "Team", tooMany: (n) => n === 0 ? "This command takes no files." : `This command takes ${n} files at most.`,
 };
@@ -48,6 +50,8 @@ const ko = {
   needed: (name) => `“${name}” 값이 필요해요.`, notThat: (name) => `“${name}”에 쓸 수 없는 값이에요. 목록에서 골라 주세요.`,
   optional: "선택", yes: "예", no: "아니요", noChoices: "지금은 고를 것이 없어요.", close: "닫기", dismiss: "지우기",
   reactions: (emoji, n) => `${emoji}, ${n}`, tools: "할 수 있는 일", language: "Show in English", other: "EN", said: (a, text) => `${a}: ${text}`, log: "메시지",
+  tooLong: (n, most) => `${n}자예요. ${most}자까지 보낼 수 있으니 줄이거나 파일로 첨부해 주세요.`,
+  unreadable: "보여 드릴 수 없는 메시지예요.",
   apps: "앱 메뉴", onMessage: "이 메시지에", onPerson: (name) => `${name} 님에게`,
   toRoom: (name) => `${name} 방 열기`, tooOld: "그 메시지는 너무 오래되었어요.", image: (name) => `${name} 이미지`, team: "팀", tooMany: (n) => n === 0 ? "이 명령어는 파일을 받지 않아요." : `이 명령어는 파일을 ${n}개까지 받아요.`,
 };

@@ -376,7 +376,7 @@ fn set_overwrite(
         place.overwrites.retain(|it| it.id != of);
         if let Some(payload) = payload {
             let mut one = payload.json.clone();
-            one["id"] = json!(of);
+            one.as_object_mut().ok_or(Refusal::BadJson)?.insert("id".to_owned(), json!(of));
             let held = draft.state.rights(bot, Some(&place));
             let sent = Value::Array(vec![one]);
             place.overwrites.extend(overwrites(draft.state, bot, &sent, held)?);

@@ -20,15 +20,13 @@ use crate::local_guild::ids::Id;
 use crate::local_guild::limits::{check_dialog, check_suggestions};
 use crate::local_guild::model::{
     Answer, Author, EPHEMERAL, Interaction, InteractionKind, LOADING, Message, MessageKind,
+    TOKEN_MINUTES,
 };
 use crate::local_guild::state::{Change, State as World};
 use crate::platform::{clock, ids, tasks};
 
 /// How long an application has for its first answer.
 const FIRST_ANSWER: std::time::Duration = std::time::Duration::from_secs(3);
-
-/// How long the token of an interaction is good for.
-const TOKEN_MINUTES: i64 = 15;
 
 /// The routes of this file.
 pub(super) fn routes() -> Router<Arc<Guild>> {

@@ -178,8 +178,16 @@ async fn one(
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> JsonReply {
-    guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
+    guild.read(|state| {
+        state.may(bot, channel, right::READ_MESSAGE_HISTORY)?;
+        is_public(state.message(channel, message)?)
+    })?;
     rendered(&guild, Some(bot), channel, message)
+}
+
+/// An answer for one person's eyes is reached by its interaction's token alone.
+pub(crate) fn is_public(message: &Message) -> Result<(), Refusal> {
+    if is_ephemeral(message) { Err(Refusal::UnknownMessage) } else { Ok(()) }
 }
 
 /// Changes a message that passes `may`.
@@ -219,7 +227,10 @@ async fn edit(
     payload: Payload,
 ) -> JsonReply {
     let composed = ComposedMessage::new(&guild, &payload)?;
-    edit_if(&guild, channel, message, &composed, by_author(bot))?;
+    edit_if(&guild, channel, message, &composed, |found| {
+        is_public(found)?;
+        by_author(bot)(found)
+    })?;
     rendered(&guild, Some(bot), channel, message)
 }
 
@@ -245,6 +256,7 @@ async fn delete(
         // With the right, also what others wrote; never in direct conversations.
         let place = draft.state.channel_for(channel, bot)?;
         let found = draft.state.message(channel, message)?;
+        is_public(found)?;
         let managed = draft.state.rights(bot, Some(place)) & right::MANAGE_MESSAGES != 0;
         if found.author.id() != bot && (place.recipients().is_some() || !managed) {
             return Err(Refusal::MissingPermissions);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::body::EmptyReply;
 use super::body::{At, Bot, QueryParameters};
-use super::messages::listed;
+use super::messages::{is_public, listed};
 use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Guild, GuildState};
@@ -61,6 +61,7 @@ pub(crate) fn react(
             return Err(Refusal::ThreadArchived);
         }
         let mut after = draft.state.message(channel, message)?.clone();
+        is_public(&after)?;
         let at = after.reactions.iter().position(|reaction| reaction.emoji == emoji);
         // Where nobody has chosen the emoji yet, it takes a right of its own.
         let needed = if added && at.is_none() { right::ADD_REACTIONS } else { 0 };
