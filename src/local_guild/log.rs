@@ -273,6 +273,49 @@ mod tests {
     }
 
     #[test]
+    fn what_a_later_build_wrote_is_not_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut whole = written(dir.path(), &["one"]);
+        whole.extend(b"[{\"c\":\"of_tomorrow\",\"v\":1}]\n");
+        files::write(&dir.path().join("guild.jsonl"), &whole).unwrap();
+        assert!(matches!(names(dir.path()), Err(GuildError::Damaged { line: 2, .. })));
+        assert_eq!(files::read(&dir.path().join("guild.jsonl")).unwrap(), whole);
+    }
+
+    #[test]
+    fn a_log_that_has_grown_is_written_anew_and_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ids = Snowflakes::default();
+        let (mut log, mut state) = Log::open(Some(dir.path()), &mut ids).unwrap();
+        let one = role(&mut ids, "one");
+        for _ in 0..3 {
+            log.append(std::slice::from_ref(&one)).unwrap();
+            state.apply(one.clone(), &mut ids);
+        }
+        assert!(!log.is_long());
+        log.most = 1;
+        assert!(log.is_long());
+        log.rewrite(&state).unwrap();
+        assert!(!log.is_long());
+        log.append(&[role(&mut ids, "two")]).unwrap();
+        drop(log);
+        let text = files::read_text(&dir.path().join("guild.jsonl")).unwrap();
+        assert_eq!(text.lines().count(), 2);
+        assert_eq!(names(dir.path()).unwrap(), ["one", "two"]);
+    }
+
+    #[test]
+    fn files_that_nothing_shows_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(Some(dir.path())).unwrap();
+        for key in ["12", "34"] {
+            blobs.put(key, Bytes::from_static(b"x")).unwrap();
+        }
+        blobs.keep(&BTreeSet::from(["34".to_owned()])).unwrap();
+        assert_eq!((blobs.get("12"), blobs.get("34")), (None, Some(Bytes::from_static(b"x"))));
+    }
+
+    #[test]
     fn damage_before_the_end_is_refused_by_line() {
         let dir = tempfile::tempdir().unwrap();
         let mut whole = written(dir.path(), &["one", "two"]);

@@ -23,10 +23,20 @@ async fn a_nonce_is_honoured_and_limits_are_discords() {
         (json!({"embeds": [{"title": "x".repeat(257)}]}), 50035),
         (json!({"content": "x", "nonce": "n".repeat(26)}), 50035),
         (json!({"content": 1, "embeds": 5}), 50035),
+        (json!({"embeds": [{"description": 5}]}), 50035),
+        (json!({"embeds": [{"title": "x", "fields": {}}]}), 50035),
+        (json!({"embeds": [{"title": "x", "timestamp": "yesterday"}]}), 50035),
+        (json!({"embeds": [{"title": "x", "color": -1}]}), 50035),
+        (json!({"embeds": [{"title": "x", "footer": "y"}]}), 50035),
     ] {
         let (status, refused) = bot.call("POST", &send, body).await;
         assert_eq!((status, refused["code"].as_u64()), (400, Some(code)), "{refused}");
     }
+    let body = json!({"embeds": [{"title": "x", "timestamp": "2026-11-28T01:02:03.000Z"}]});
+    bot.ok("POST", &send, body).await;
+    let everyone = format!("/channels/{}/permissions/1", running.info.channels["general"]);
+    let (status, refused) = bot.call("PUT", &everyone, json!([])).await;
+    assert_eq!((status, refused["code"].as_u64()), (400, Some(50109)), "{refused}");
     let fits = bot.ok("POST", &send, json!({"content": "가".repeat(2000)})).await;
     assert_eq!(text(&fits["content"]).chars().count(), 2000);
     for (path, expected) in [
@@ -76,6 +86,9 @@ async fn threads_webhooks_edits_and_backfill_work_as_on_the_platform() {
     let changed = bot.ok("PATCH", &at, json!({"content": "plan 2"})).await;
     assert_eq!(changed["content"], "plan 2");
     assert!(changed["edited_timestamp"].is_string());
+    let body = json!({"content": null, "embeds": [{"title": "a card"}], "flags": 4});
+    let changed = bot.ok("PATCH", &at, body).await;
+    assert_eq!((text(&changed["content"]), changed["flags"].as_u64()), ("", Some(4)));
     assert_eq!(bot.call("DELETE", &at, Value::Null).await.0, 204);
 
     // What was written after a message is found by asking for it.
@@ -115,7 +128,11 @@ async fn files_come_back_as_they_were_sent_and_never_as_pages() {
         answer(bot.request("POST", &send).multipart(form).send().await.unwrap()).await;
     assert_eq!(status, 200, "{sent}");
     let file = &sent["attachments"][0];
-    assert_eq!(file["filename"], "a.html");
+    assert_eq!((text(&file["filename"]), file.get("title")), ("a.html", None));
+    let form = reqwest::multipart::Form::new().part("files[0]", part(b"plan", "계획.md"));
+    let (_, named) = answer(bot.request("POST", &send).multipart(form).send().await.unwrap()).await;
+    let named = &named["attachments"][0];
+    assert_eq!((text(&named["filename"]), text(&named["title"])), ("__.md", "계획"));
     let response = reqwest::get(text(&file["url"])).await.unwrap();
     assert_eq!(response.headers()["content-disposition"], "attachment; filename=\"a.html\"");
     assert_eq!(response.headers()["x-content-type-options"], "nosniff");

@@ -235,6 +235,15 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     browser.wait("[data-testid=send]").await.click().await.unwrap();
     browser.wait("[data-author=Owner] .file").await;
 
+    // What is too long is refused with its length, and stays where it was written.
+    browser
+        .run("const box = document.getElementById('composer'); box.value = 'x'.repeat(2001)")
+        .await;
+    browser.wait("[data-testid=send]").await.click().await.unwrap();
+    browser.until("document.getElementById('toast').innerText.includes('2001')").await;
+    browser.until("document.getElementById('composer').value.length === 2001").await;
+    composer.clear().await.unwrap();
+
     // A reply, then an edit of it by the arrow key.
     browser.run("document.querySelector('[data-author=Teams] .toolbar button[aria-label=Reply]').click()").await;
     composer.send_keys("anser").await.unwrap();
@@ -289,6 +298,16 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     browser.run(&format!("location.hash = '{general}'")).await;
     browser.until("document.getElementById('log').innerText.includes('back again')").await;
     browser.until("document.getElementById('offline').hidden").await;
+
+    // A room that was opened while nobody looked is new to whoever comes back.
+    browser.client.goto("about:blank").await.unwrap();
+    let sent = bot.ok("POST", &send, json!({"content": "a room for the night"})).await;
+    let night = sent["id"].as_str().unwrap();
+    bot.ok("POST", &format!("{send}/{night}/threads"), json!({"name": "the night"})).await;
+    let body = json!({"content": "may I?"});
+    bot.ok("POST", &format!("/channels/{night}/messages"), body).await;
+    browser.client.goto(&running.info.page_url).await.unwrap();
+    browser.wait(&format!("[data-testid=thread-{night}].unread")).await;
     browser.close().await;
     running.shutdown().await;
 }

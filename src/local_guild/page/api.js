@@ -55,13 +55,27 @@ export const upload = (file) =>
     method: "POST", headers: { "Content-Type": file.type || "application/octet-stream" }, body: file,
   });
 
+// A browser has six connections to a server, and each page that follows events holds one. Where many are open,
+// those that nobody looks at let go of theirs until somebody does.
+const pages = new BroadcastChannel("pages");
+const manyPages = 4;
+
+async function areMany() {
+  const locks = await navigator.locks?.query();
+  return locks?.held.filter((it) => it.name.startsWith("page-")).length > manyPages;
+}
+
 /** Follows events from a position. Reconnects by itself; `onreset` when the picture is stale. */
 export function follow(user, position, { onevent, onreset, onstatus, onlocked }) {
   let source = null;
+  let letGo = () => {};
   let stopped = false;
   let retry = null;
   let at = position;
   const open = () => {
+    letGo();
+    navigator.locks?.request(`page-${session}`, () => new Promise((done) => { letGo = done; }));
+    pages.postMessage("opened");
     source = new EventSource(`/_local/events?user=${user}&after=${encodeURIComponent(at)}&key=${encodeURIComponent(key())}`);
     source.onopen = () => onstatus(true);
     source.onmessage = (message) => {
@@ -77,17 +91,31 @@ export function follow(user, position, { onevent, onreset, onstatus, onlocked })
     source.onerror = () => {
       onstatus(false);
       // A server that is gone for long makes the browser give up; then we try ourselves.
-      if (source.readyState !== EventSource.CLOSED || stopped) return;
+      if (source?.readyState !== EventSource.CLOSED || stopped) return;
       get(`state?user=${user}`).then(() => true, (error) => {
         if (error instanceof Locked) onlocked(error);
         return !(error instanceof Locked);
       }).then((goes) => { if (goes && !stopped) retry = setTimeout(open, 1500); });
     };
   };
-  const close = () => {
-    stopped = true;
+  const shut = () => {
     clearTimeout(retry);
     source?.close();
+    source = null;
+    letGo();
+  };
+  pages.onmessage = async () => {
+    if (source && document.hidden && await areMany() && document.hidden) shut();
+  };
+  const look = () => {
+    if (!document.hidden && !source && !stopped) open();
+  };
+  document.addEventListener("visibilitychange", look);
+  const close = () => {
+    stopped = true;
+    pages.onmessage = null;
+    document.removeEventListener("visibilitychange", look);
+    shut();
   };
   open();
   return close;

@@ -25,7 +25,7 @@ use tokio::process::Command;
 use tokio::sync::watch;
 
 use super::guild::Caller;
-use super::sound;
+use super::{looks, sound};
 
 /// How long a fact may take. Only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -370,8 +370,10 @@ impl House {
         mut look: impl AsyncFnMut(&House) -> Option<T>,
     ) -> T {
         let mut signal = self.signal.subscribe();
+        let mut looks = looks();
         let looked = async {
             loop {
+                looks.tick().await;
                 signal.mark_unchanged();
                 if let Some(found) = look(self).await {
                     return found;
@@ -391,8 +393,10 @@ impl House {
     /// Waits until this is so, or the team was killed; whether it is so.
     pub(crate) async fn lives_until(&mut self, is_so: impl Fn(&House) -> bool) -> bool {
         let mut signal = self.signal.subscribe();
+        let mut looks = looks();
         let looked = async {
             loop {
+                looks.tick().await;
                 signal.mark_unchanged();
                 if is_so(self) {
                     return true;

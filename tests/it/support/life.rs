@@ -12,6 +12,7 @@ use notify::Watcher as _;
 use serde_json::{Value, json};
 use teams::domain::gate::GateKind;
 use teams::domain::request::Request;
+use teams::domain::state::State;
 use teams::local_guild::{GuildInfo, Running};
 use teams::{assets, git, platform, store, workspace};
 use tokio::io::unix::AsyncFd;
@@ -20,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::guild::{Caller, fresh};
+use super::looks;
 
 /// How long anything may take. Only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -132,6 +134,7 @@ impl Life {
         watcher.watch(&runtime, notify::RecursiveMode::Recursive).unwrap();
         let (mut team, pipe) = self.start(variables);
         let mut deciding: Option<Child> = None;
+        let mut looks = looks();
         loop {
             tokio::select! {
                 ended = team.wait() => {
@@ -141,14 +144,16 @@ impl Life {
                 }
                 Some(said) = async { Some(deciding.as_mut()?.wait().await) } => {
                     let is_heard = said.unwrap().success();
-                    deciding = if is_heard { None } else { self.say_yes() };
+                    deciding = if is_heard { None } else { self.state().and_then(|it| self.say_yes(&it)) };
                 }
-                _ = heard.recv() => {
+                _ = async { (looks.tick().await, heard.recv().await) } => {
                     while heard.try_recv().is_ok() {}
-                    if self.has_ended() {
+                    // A team that opens or stops moves files under a reader; the next look is complete.
+                    let Some(state) = self.state() else { continue };
+                    if self.has_ended(&state) {
                         break;
                     }
-                    deciding = deciding.take().or_else(|| self.say_yes());
+                    deciding = deciding.take().or_else(|| self.say_yes(&state));
                 }
             }
         }
@@ -161,9 +166,12 @@ impl Life {
         Went::Done
     }
 
+    fn state(&self) -> Option<State> {
+        store::read_only(&self.workspace()).ok()
+    }
+
     /// Says yes to the plan that a person is asked about, where it has been shown.
-    fn say_yes(&self) -> Option<Child> {
-        let state = store::read_only(&self.workspace()).ok()?;
+    fn say_yes(&self, state: &State) -> Option<Child> {
         let gate = state.gates.values().find(|gate| gate.kind == GateKind::Plan)?;
         if !(state.outgoing.is_empty() && state.effects.is_empty()) {
             return None;
@@ -176,9 +184,7 @@ impl Life {
     }
 
     /// Whether the request is over and nothing about it is left to do.
-    fn has_ended(&self) -> bool {
-        // A team that opens or stops moves files under a reader; the next look is complete.
-        let Ok(state) = store::read_only(&self.workspace()) else { return false };
+    fn has_ended(&self, state: &State) -> bool {
         if let Some(stuck) = state.requests.values().find(|request| request.blocked.is_some()) {
             panic!("the request waits for a person: {:?}\n{}", stuck.blocked, self.trouble());
         }

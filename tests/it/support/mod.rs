@@ -32,9 +32,9 @@ use teams::domain::sprint::Duty;
 /// Looks until there is an answer, at what tells nobody that it has changed.
 pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looked = async {
-        let mut turns = tokio::time::interval(Duration::from_millis(5));
+        let mut looks = looks();
         loop {
-            turns.tick().await;
+            looks.tick().await;
             if let Some(found) = look().await {
                 return found;
             }
@@ -42,6 +42,13 @@ pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
     };
     let found = tokio::time::timeout(Duration::from_secs(120), looked).await;
     found.unwrap_or_else(|_| panic!("never happened: {what}"))
+}
+
+/// When to look again at what changes all the time: a look takes the time of whoever makes the change.
+pub(crate) fn looks() -> tokio::time::Interval {
+    let mut looks = tokio::time::interval(Duration::from_millis(25));
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    looks
 }
 
 /// A point to be killed at instead of one that a life did not meet: appends are grouped as they come, so that one life
