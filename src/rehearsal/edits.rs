@@ -51,10 +51,14 @@ impl Edit {
         };
         match &self.change {
             Change::Replace { old, new } => {
-                content.contains(new) && (new.contains(old) || !content.contains(old))
+                content.contains(new) && !content.replace(new, "").contains(old)
             }
             Change::Create { text } => content.trim_end() == text.trim_end(),
-            Change::Append { text } => content.contains(text.trim_end()),
+            Change::Append { text } => {
+                let (all, own): (Vec<_>, Vec<_>) =
+                    (content.lines().collect(), text.trim_end().lines().collect());
+                own.is_empty() || all.windows(own.len()).any(|lines| lines == own)
+            }
         }
     }
 

@@ -12,8 +12,8 @@ pub(super) enum Block {
     Heading { level: u8, text: String },
     /// A line of a paragraph.
     Line(String),
-    /// An entry of a list: 0 is the outermost.
-    Entry { depth: usize, text: String, checked: bool },
+    /// An entry of a list: 0 is the outermost; and whether its box is ticked, where it has one.
+    Entry { depth: usize, text: String, ticked: Option<bool> },
     /// A row of a table.
     Row(Vec<String>),
     /// Code, with its fences.
@@ -43,7 +43,7 @@ pub(super) fn blocks(text: &str) -> Vec<NumberedBlock> {
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let line_of =
         |at: usize| u32::try_from(starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX);
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<NumberedBlock> = Vec::new();
     for (number, (range, kind)) in found.iter().enumerate() {
         // What an entry has inside of it comes as parts of its own.
         let next = found.get(number + 1).map_or(range.end, |(next, _)| next.start);
@@ -73,16 +73,55 @@ pub(super) fn blocks(text: &str) -> Vec<NumberedBlock> {
             }
             Kind::Paragraph => {
                 for (line, text) in lines.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
-                    put(line, Block::Line(text.trim().to_owned()));
+                    // Far in below a line, a list is more of that line to Markdown alone.
+                    let marker = text.trim_start().chars().next();
+                    let is_entry = text.starts_with(['\t', ' '])
+                        && marker.is_some_and(|c| matches!(c, '-' | '*' | '+'))
+                        && text.trim_start()[1..].starts_with([' ', '\t']);
+                    if is_entry {
+                        entry(0, &[(line, text)], &mut put);
+                    } else {
+                        put(line, Block::Line(text.trim().to_owned()));
+                    }
                 }
             }
-            Kind::Entry(depth) => entry(*depth, &lines, &mut put),
+            Kind::Entry(depth) => {
+                entry(*depth, &lines, &mut put);
+                for gap in gaps(&found[number..]) {
+                    let mut at = gap.start;
+                    for line in text[gap].split_inclusive('\n') {
+                        if !line.trim().is_empty() {
+                            put(line_of(at), Block::Line(line.trim().to_owned()));
+                        }
+                        at += line.len();
+                    }
+                }
+            }
             Kind::Row => put(line_of(range.start), Block::Row(cells(source))),
             Kind::Code => put(line_of(range.start), Block::Code(source.trim_end().to_owned())),
             Kind::Html => {}
         }
     }
+    // What an entry says after its inner parts was put before them.
+    blocks.sort_by_key(|it| it.line);
     blocks
+}
+
+/// What lies in the first part between the parts within it, and behind the last of them.
+fn gaps(found: &[(Range<usize>, Kind)]) -> Vec<Range<usize>> {
+    let Some(((whole, _), rest)) = found.split_first() else { return Vec::new() };
+    let mut gaps = Vec::new();
+    let mut end = None;
+    for (inner, _) in rest.iter().take_while(|(inner, _)| inner.start < whole.end) {
+        match end {
+            Some(end) if inner.start < end => continue,
+            Some(end) => gaps.push(end..inner.start),
+            None => {}
+        }
+        end = Some(inner.end);
+    }
+    gaps.extend(end.map(|end| end..whole.end.max(end)));
+    gaps
 }
 
 fn structure(text: &str) -> Vec<(Range<usize>, Kind)> {
@@ -123,10 +162,10 @@ fn entry(depth: usize, lines: &[(u32, &str)], put: &mut dyn FnMut(u32, Block)) {
     let first = first.trim_start();
     let marker = first.find(|c: char| c.is_whitespace()).unwrap_or(first.len());
     let first = first[marker..].trim_start();
-    let (checked, first) = match first.get(..3) {
-        Some("[x]" | "[X]") => (true, &first[3..]),
-        Some("[ ]") => (false, &first[3..]),
-        Some(_) | None => (false, first),
+    let (ticked, first) = match first.get(..3) {
+        Some("[x]" | "[X]") => (Some(true), &first[3..]),
+        Some("[ ]") => (Some(false), &first[3..]),
+        Some(_) | None => (None, first),
     };
     let is_own = |text: &str| text.trim().is_empty() || text.starts_with(char::is_whitespace);
     let own = rest.iter().take_while(|(_, text)| is_own(text)).count();
@@ -135,7 +174,7 @@ fn entry(depth: usize, lines: &[(u32, &str)], put: &mut dyn FnMut(u32, Block)) {
         text.push(' ');
         text.push_str(more.trim());
     }
-    put(*line, Block::Entry { depth, text, checked });
+    put(*line, Block::Entry { depth, text, ticked });
     for (line, text) in rest[own..].iter().filter(|(_, text)| !text.trim().is_empty()) {
         put(*line, Block::Line(text.trim().to_owned()));
     }
@@ -161,6 +200,11 @@ fn cells(row: &str) -> Vec<String> {
         cells.push(cell.trim().to_owned());
     }
     cells
+}
+
+/// An entry as it stands in the scope of an item: what is done of it already is seen there.
+pub(super) fn entry_line(text: &str, ticked: Option<bool>) -> String {
+    format!("- {}{text}", if ticked == Some(true) { "[x] " } else { "" })
 }
 
 /// Words without the marks of bold text and code.
@@ -191,8 +235,9 @@ mod tests {
             .map(|it| match it.block {
                 Block::Heading { level, text } => format!("{} h{level} {text}", it.line),
                 Block::Line(text) => format!("{} {text}", it.line),
-                Block::Entry { depth, text, checked } => {
-                    format!("{} {depth}{} {text}", it.line, if checked { "x" } else { "-" })
+                Block::Entry { depth, text, ticked } => {
+                    let tick = if ticked == Some(true) { "x" } else { "-" };
+                    format!("{} {depth}{tick} {text}", it.line)
                 }
                 Block::Row(cells) => format!("{} {}", it.line, cells.join("/")),
                 Block::Code(text) => format!("{} {text:?}", it.line),
@@ -224,6 +269,33 @@ mod tests {
         assert_eq!(
             told(text),
             ["1 0- one goes on", "3 1- inner", "4 0x two later", "7 0- three", "8 Directive: x"]
+        );
+    }
+
+    #[test]
+    fn what_an_entry_says_after_its_inner_parts_is_kept_in_its_place() {
+        let text = "- given this\n\n      code\n\n  the output is y\n- two\n  - inner\n\n  more about two\n- three\n";
+        let code = "3 \"code\"";
+        let told = told(text);
+        assert_eq!(
+            told,
+            [
+                "1 0- given this",
+                code,
+                "5 the output is y",
+                "6 0- two",
+                "7 1- inner",
+                "9 more about two",
+                "10 0- three"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_far_in_below_a_line_is_a_list() {
+        assert_eq!(
+            told("**Acceptance Criteria:**\n\t- [ ] a works\n    - [x] b - works\n"),
+            ["1 **Acceptance Criteria:**", "2 0- a works", "3 0x b - works"]
         );
     }
 

@@ -1,6 +1,6 @@
 //! `PLAN.md` files: headings `EPIC-001` with directives, lists of criteria and tasks below.
 
-use super::document::{Block, NumberedBlock, bold_label};
+use super::document::{Block, NumberedBlock, bold_label, entry_line};
 use super::reader::{Reader, id_and_title, names};
 use crate::domain::ids::PlanItemId;
 
@@ -62,13 +62,18 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 }
                 None => reader.scope(text),
             },
-            Block::Entry { depth, text, .. } if inside => match field {
+            Block::Entry { depth, text, ticked } if inside => match field {
                 Field::Criteria => reader.criterion(text, *depth, *line),
                 Field::DependsOn => reader.depends_on(&names(text), *line),
                 Field::Scope | Field::Unused => {
-                    match directive(text).filter(|(name, _)| is_known(name)) {
+                    // A task may begin with such a word.
+                    let found = directive(text).filter(|_| ticked.is_none());
+                    match found.filter(|(name, _)| is_known(name)) {
                         Some((name, rest)) => field = directed(&mut reader, &name, rest, *line),
-                        None => reader.scope(&format!("{}- {text}", "  ".repeat(*depth))),
+                        None => {
+                            let entry = entry_line(text, *ticked);
+                            reader.scope(&format!("{}{entry}", "  ".repeat(*depth)));
+                        }
                     }
                 }
             },

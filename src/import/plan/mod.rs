@@ -131,16 +131,17 @@ impl PlanFile {
 pub fn plan_id(file_name: &str) -> Result<PlanId, PlanReadError> {
     let stem = file_name.rsplit('/').next().unwrap_or_default();
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem).to_lowercase();
+    // One computer composes letters where another does not.
+    let stem = ComposingNormalizerBorrowed::new_nfc().normalize(&stem);
     let kept = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '-' };
     let name: String = stem.chars().map(kept).collect();
     let name: Vec<&str> = name.split('-').filter(|part| !part.is_empty()).collect();
     let mut name = name.join("-");
     name.truncate(80);
     if !stem.is_ascii() {
-        // Names in other letters would all be the same, and one computer composes them where another does not.
+        // Names in other letters would all be the same.
         use sha2::{Digest as _, Sha256};
-        let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&stem);
-        let digest = Sha256::digest(composed.as_bytes());
+        let digest = Sha256::digest(stem.as_bytes());
         let tail: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         name = if name.is_empty() { format!("plan-{tail}") } else { format!("{name}-{tail}") };
     }

@@ -1,6 +1,6 @@
 //! Product requirement documents: below `## User Stories` a heading for each story, with bold blocks.
 
-use super::document::{Block, NumberedBlock, bold_label, plain};
+use super::document::{Block, NumberedBlock, bold_label, entry_line, plain};
 use super::reader::{Reader, id_and_title, names};
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{PlanPart, Requirement, RequirementTime};
@@ -8,6 +8,9 @@ use crate::domain::plan::{PlanPart, Requirement, RequirementTime};
 /// The level of a section, and of a story below it.
 const SECTION: u8 = 2;
 const STORY: u8 = 3;
+
+/// What the ids of stories begin with.
+const STORIES: [&str; 2] = ["US", "RI"];
 
 /// The block of a story that is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,9 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut place, mut field, mut story_level) = (Section::Other, Field::Scope, STORY);
     let mut counted = 0;
-    for NumberedBlock { line, block } in blocks {
+    // Whether the block that is being read is an entry of a list of blocks.
+    let mut is_listed = false;
+    for (at, NumberedBlock { line, block }) in blocks.iter().enumerate() {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 reader.plan.title.clone_from(text);
@@ -64,19 +69,27 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 (place, story_level) = (section(text), STORY);
             }
             Block::Heading { level: STORY, text }
-                if place == Section::Stories && is_group(text) =>
+                if place == Section::Stories
+                    && (is_group(text) || !is_named(text) && holds_stories(&blocks[at + 1..])) =>
             {
                 story_level = STORY + 1;
             }
             Block::Heading { level, text }
-                if place == Section::Stories && *level <= story_level =>
+                if place == Section::Stories && (*level <= story_level || is_named(text)) =>
             {
                 story_level = *level;
                 story(&mut reader, text, *line, &mut counted);
-                field = Field::Scope;
+                (field, is_listed) = (Field::Scope, false);
             }
-            Block::Heading { text, .. } if place == Section::Stories => reader.scope(text),
+            Block::Heading { text, .. } if place == Section::Stories => {
+                let named = known(&text.to_lowercase().replace(['-', '_'], " "));
+                if named.is_none() {
+                    reader.scope(text);
+                }
+                (field, is_listed) = (named.unwrap_or(Field::Scope), false);
+            }
             Block::Line(text) if place == Section::Stories => {
+                is_listed &= bold_label(text).is_none();
                 field = match bold_label(text) {
                     Some((label, rest)) => labelled(&mut reader, &label, rest, text, *line),
                     None => {
@@ -85,13 +98,18 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                     }
                 };
             }
-            Block::Entry { depth, text, .. } if place == Section::Stories => {
+            Block::Entry { depth, text, ticked } if place == Section::Stories => {
                 match (field, bold_label(text)) {
                     // Blocks as entries of a list.
-                    (_, Some((label, rest))) if *depth == 0 && is_label(&label) => {
+                    (_, Some((label, rest)))
+                        if *depth == 0
+                            && is_label(&label)
+                            && (is_listed || field == Field::Scope) =>
+                    {
                         field = labelled(&mut reader, &label, rest, text, *line);
+                        is_listed = true;
                     }
-                    (Field::Scope, _) => reader.scope(&format!("- {text}")),
+                    (Field::Scope, _) => reader.scope(&entry_line(text, *ticked)),
                     (field, _) => said(&mut reader, field, text, *depth, *line),
                 }
             }
@@ -113,9 +131,27 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     reader
 }
 
+/// Whether a heading has the id of a story.
+fn is_named(text: &str) -> bool {
+    id_and_title(unmarked(text), &STORIES).is_some()
+}
+
+/// Whether the next heading is that of a story one level below.
+fn holds_stories(rest: &[NumberedBlock]) -> bool {
+    let heading = rest.iter().find_map(|it| match &it.block {
+        Block::Heading { level, text } => Some((*level, text)),
+        Block::Line(_) | Block::Entry { .. } | Block::Row(_) | Block::Code(_) => None,
+    });
+    heading.is_some_and(|(level, text)| level > STORY && is_named(text))
+}
+
+fn unmarked(text: &str) -> &str {
+    text.trim_start_matches(['✅', '\u{fe0f}', ' '])
+}
+
 fn story(reader: &mut Reader, text: &str, line: u32, counted: &mut u32) {
-    let text = text.trim_start_matches(['✅', '\u{fe0f}', ' ']);
-    let (id, title) = id_and_title(text, &["US", "RI"]).unwrap_or_else(|| {
+    let text = unmarked(text);
+    let (id, title) = id_and_title(text, &STORIES).unwrap_or_else(|| {
         *counted += 1;
         (format!("US-{counted:03}"), text)
     });

@@ -1,8 +1,8 @@
 //! Roadmaps: a heading for each phase, with goal, requirements and success criteria.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{Block, NumberedBlock, bold_label, plain};
+use super::document::{Block, NumberedBlock, bold_label, entry_line, plain};
 use super::reader::{Reader, names};
 use crate::domain::ids::{PlanItemId, RequirementId};
 use crate::domain::plan::{PlanPart, Requirement, RequirementTime};
@@ -32,18 +32,28 @@ pub(super) fn begins_item(block: &Block) -> bool {
 /// Phases are named by their numbers.
 fn ids(text: &str) -> Vec<String> {
     // What is said in brackets is for people.
-    let end = text.find('(').unwrap_or(text.len());
+    let mut depth = 0_i32;
+    let outside = |c: &char| {
+        depth += i32::from(*c == '(');
+        let is_outside = depth <= 0;
+        depth -= i32::from(*c == ')');
+        is_outside
+    };
+    let text: String = text.chars().filter(outside).collect();
     let name = |name: String| {
         let number = name.strip_prefix("Phase ").unwrap_or(&name).trim();
         format!("phase-{number}")
     };
-    names(&text[..end]).into_iter().map(name).collect()
+    names(&text).into_iter().map(name).collect()
 }
 
 pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut field, mut inside) = (Field::Scope, false);
     let mut done: BTreeSet<String> = BTreeSet::new();
+    // The plans of each phase: whether all that have a box are ticked.
+    let mut plans: BTreeMap<String, bool> = BTreeMap::new();
+    let mut lists_plans = false;
     for NumberedBlock { line, block } in blocks {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
@@ -51,7 +61,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 title.clone_into(&mut reader.plan.title);
             }
             Block::Heading { text, .. } => {
-                field = Field::Scope;
+                (field, lists_plans) = (Field::Scope, false);
                 inside = match phase(text) {
                     Some((number, title)) => {
                         if let Ok(id) = PlanItemId::parse(&format!("phase-{number}")) {
@@ -62,30 +72,61 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                     None => false,
                 };
             }
-            Block::Entry { text, checked: true, .. } if !inside => {
+            Block::Row(cells) if !inside => done.extend(finished_row(cells)),
+            Block::Entry { text, ticked: Some(true), .. } if !inside => {
                 if let Some((number, _)) = phase(&plain(text)) {
                     done.insert(format!("phase-{number}"));
                 }
             }
             Block::Line(text) if inside => match bold_label(text) {
-                Some((label, rest)) => field = labelled(&mut reader, &label, rest, text, *line),
-                None if text.eq_ignore_ascii_case("plans:") => field = Field::Scope,
+                Some((label, rest)) => {
+                    lists_plans = label == "plans";
+                    field = labelled(&mut reader, &label, rest, text, *line);
+                }
+                None if text.eq_ignore_ascii_case("plans:") => {
+                    (field, lists_plans) = (Field::Scope, true);
+                }
                 None if field == Field::Criteria => reader.criterion(text, 1, *line),
                 None => reader.scope(text),
             },
-            Block::Entry { depth, text, .. } if inside => match field {
+            Block::Entry { depth, text, ticked } if inside => match field {
                 Field::Criteria => reader.criterion(text, *depth, *line),
                 Field::DependsOn => reader.depends_on(&ids(text), *line),
-                Field::Scope => reader.scope(&format!("- {text}")),
+                Field::Scope => {
+                    if let (true, Some(ticked), Some(item)) =
+                        (lists_plans, ticked, reader.plan.items.last())
+                    {
+                        *plans.entry(item.id.to_string()).or_insert(true) &= ticked;
+                    }
+                    reader.scope(&entry_line(text, *ticked));
+                }
             },
             Block::Code(text) if inside => reader.scope(text),
             Block::Line(_) | Block::Entry { .. } | Block::Row(_) | Block::Code(_) => {}
         }
     }
     for item in &mut reader.plan.items {
-        item.done = done.contains(item.id.as_str());
+        let id = item.id.as_str();
+        item.done = done.contains(id) || plans.get(id) == Some(&true);
     }
     reader
+}
+
+/// The phase that a row of a table of progress calls finished: `| 1. Foundation | 3/3 | Complete | 2026-01-15 |`.
+fn finished_row(cells: &[String]) -> Option<String> {
+    let (first, rest) = cells.split_first()?;
+    let first = plain(first);
+    let first = first.strip_prefix("Phase ").unwrap_or(&first);
+    let end = first.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(first.len());
+    let number = first[..end].trim_end_matches('.');
+    let is_over = |cell: &String| {
+        let cell = plain(cell).to_lowercase();
+        matches!(
+            cell.trim_start_matches(['✅', '✓', ' ']),
+            "complete" | "completed" | "done" | "shipped"
+        )
+    };
+    (!number.is_empty() && rest.iter().any(is_over)).then(|| format!("phase-{number}"))
 }
 
 fn labelled(reader: &mut Reader, label: &str, rest: &str, all: &str, line: u32) -> Field {

@@ -98,6 +98,65 @@ fn a_comma_within_braces_belongs_to_the_glob() {
     assert_eq!(plan.items[0].allowed_paths, ["src/{a,b}/**", "docs/*.md"]);
 }
 
+/// The first item of a plan.
+fn first(text: &str) -> crate::domain::plan::PlanItem {
+    PlanFile::read(text.as_bytes()).unwrap().plan.items[0].clone()
+}
+
+fn criteria(item: &crate::domain::plan::PlanItem) -> Vec<String> {
+    item.criteria.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn criteria_that_begin_with_the_name_of_a_block_stay_criteria() {
+    let item = first(
+        "# P\n## User Stories\n### US-001: A\n**Acceptance Criteria:**\n- [ ] saved\n- [ ] **Files:** up to 20 MB\n\n#### Notes\n- Do not touch mobile\n",
+    );
+    assert_eq!(criteria(&item).len(), 2);
+    assert!(item.allowed_paths.is_empty() && item.scope.contains("Do not touch mobile"));
+    let listed = first(
+        "# P\n## User Stories\n### US-001: A\n- **Acceptance Criteria:**\n  - saved\n- **Files:** src/\n",
+    );
+    assert_eq!(
+        (criteria(&listed), listed.allowed_paths),
+        (vec!["saved".to_owned()], vec!["src/".to_owned()])
+    );
+    let headed = first("# P\n## User Stories\n### US-001: A\n#### Acceptance Criteria\n- saved\n");
+    assert_eq!(criteria(&headed), ["saved"]);
+}
+
+#[test]
+fn stories_below_a_heading_of_their_subject_are_stories() {
+    let text = "# P\n## User Stories\n### Authentication\n#### US-001: Login\n**Acceptance Criteria:**\n- a\n#### US-002: Logout\n**Depends on:** US-001\n**Acceptance Criteria:**\n- b\n### Pages\n#### US-003: Home\n**Acceptance Criteria:**\n- c\n";
+    let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
+    let ids: Vec<&str> = plan.items.iter().map(|it| it.id.as_str()).collect();
+    assert_eq!(ids, ["US-001", "US-002", "US-003"]);
+    assert_eq!(plan.items[1].depends_on[0].as_str(), "US-001");
+}
+
+#[test]
+fn a_task_of_an_epic_may_begin_with_the_name_of_a_directive() {
+    let item = first(
+        "# P\n## EPIC-1: A\n- [ ] Role: add an admin role\n- [x] Skills: set up the page\n- role: qa\n",
+    );
+    assert!(
+        item.scope.contains("- Role: add an admin role\n- [x] Skills: set up"),
+        "{}",
+        item.scope
+    );
+}
+
+#[test]
+fn phases_depend_on_all_that_is_named_and_are_done_where_their_plans_are() {
+    let text = "# Roadmap: P\n### Phase 1: A\n**Goal**: g\nPlans:\n- [x] 01-01: a\n### Phase 2: B\n**Depends on**: Phase 1 (schema), Phase 4 (the API, all of it)\nPlans:\n- [x] 02-01: a\n- [ ] 02-02: b\n### Phase 3: C\n**Goal**: g\n### Phase 4: D\n**Goal**: g\n## Progress\n| Phase | Plans | Status |\n|---|---|---|\n| 3. C | 1/1 | Complete |\n| 4. D | 0/1 | Not started |\n";
+    let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
+    let done: Vec<bool> = plan.items.iter().map(|it| it.done).collect();
+    assert_eq!(done, [true, false, true, false]);
+    let on: Vec<&str> = plan.items[1].depends_on.iter().map(PlanItemId::as_str).collect();
+    assert_eq!(on, ["phase-1", "phase-4"]);
+    assert!(plan.items[1].scope.contains("- [x] 02-01: a"));
+}
+
 #[test]
 fn windows_lines_and_a_byte_order_mark_change_nothing() {
     let plain = PlanFile::read(sample!("prd.md")).unwrap();
@@ -124,5 +183,6 @@ fn plans_are_named_by_their_files() {
     assert_ne!(name("계획.md"), name("기획.md"));
     // As other computers write the same letters.
     assert_eq!(name("\u{1100}\u{1161}.md"), name("가.md"));
+    assert_eq!(name("Bu\u{308}ro.md"), name("Büro.md"));
     assert!(plan_id("...").is_err());
 }
