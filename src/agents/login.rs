@@ -24,32 +24,30 @@ const CLAUDE_CONVERSATION: [&str; 9] = [
     "todos",
 ];
 
-/// Makes `home` a home of Codex with the login that lies in `shared`; whatever else stood at its place goes.
-/// Returns what lies beside that login, which is for nobody to see: it is of runs of an earlier build, or of one
-/// that wants to leave something for another.
-pub(super) fn link_codex(home: &Folder, shared: &Path) -> files::Result<Vec<PathBuf>> {
+/// Makes `home` a home of Codex with the login that lies in `shared`; whatever else stood at its place goes. What lies
+/// beside that login Codex does not read; no name of it may become a mount, because an agent chose it.
+pub(super) fn link_codex(home: &Folder, shared: &Path) -> files::Result<()> {
     files::create_dir_all(shared)?;
-    CODEX.iter().try_for_each(|name| home.put_link(name, &shared.join(name)))?;
-    let mut beside = files::list(shared)?;
-    beside.retain(|path| {
-        path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with("auth."))
-    });
-    Ok(beside)
+    CODEX.iter().try_for_each(|name| home.put_link(name, &shared.join(name)))
 }
 
 /// Makes the folders of a session that are seen in place of those in `shared`, Claude Code's folder with the
-/// login: each with its place there. `own` is the session's folder for Claude Code.
+/// login: each with its place there. `own` is the session's folder for Claude Code. Where something else stands at
+/// such a place, it stays as it is.
 pub(super) fn claude_conversation(
     own: &Folder,
     shared: &Path,
 ) -> files::Result<Vec<(PathBuf, PathBuf)>> {
-    files::create_dir_all(shared)?;
     let login = Folder::open(shared)?;
-    let folder = |name: &str| {
-        login.claim_folder(name)?;
-        Ok((own.claim_folder(name)?.path().to_owned(), shared.join(name)))
+    let is_free = |name: &&str| match login.make_folder(name) {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::warn!(%error, "conversations are kept beside the login");
+            false
+        }
     };
-    CLAUDE_CONVERSATION.into_iter().map(folder).collect()
+    let folder = |name: &str| Ok((own.claim_folder(name)?.path().to_owned(), shared.join(name)));
+    CLAUDE_CONVERSATION.into_iter().filter(is_free).map(folder).collect()
 }
 
 #[cfg(test)]
@@ -72,8 +70,7 @@ mod tests {
         files::create_dir_all(&home.join("auth.json/inner")).unwrap();
         symlink("/etc/passwd", home.join("auth.lock")).unwrap();
         for _ in 0..2 {
-            let beside = link_codex(&opened, &shared).unwrap();
-            assert_eq!(beside, ["AGENTS.md", "config.toml"].map(|name| shared.join(name)));
+            link_codex(&opened, &shared).unwrap();
             assert_eq!(files::read_text(&home.join("auth.json")).unwrap(), "auth.json");
             assert_eq!(
                 files::read_link(&home.join("auth.lock")).unwrap(),
@@ -84,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_conversations_leads_nowhere() {
+    fn a_link_in_the_place_of_conversations_stays_and_is_no_place() {
         let folder = tempfile::tempdir().unwrap();
         let [shared, own] = ["shared", "own"].map(|name| folder.path().join(name));
         files::create_dir_all(&shared).unwrap();
@@ -92,10 +89,8 @@ mod tests {
         symlink("/etc", shared.join("projects")).unwrap();
         symlink("/etc", own.join("projects")).unwrap();
         let places = claude_conversation(&Folder::open(&own).unwrap(), &shared).unwrap();
-        assert!(places.contains(&(own.join("projects"), shared.join("projects"))));
-        for (from, to) in places {
-            assert!(files::symlink_metadata(&from).unwrap().is_dir());
-            assert!(files::symlink_metadata(&to).unwrap().is_dir());
-        }
+        assert!(places.contains(&(own.join("todos"), shared.join("todos"))));
+        assert_eq!(places.len(), CLAUDE_CONVERSATION.len() - 1);
+        assert_eq!(files::read_link(&shared.join("projects")).unwrap(), Path::new("/etc"));
     }
 }

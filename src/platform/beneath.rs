@@ -239,14 +239,18 @@ impl Folder {
             let temp = format!(".{name}.{}", ids::random_hex(8));
             let aside = format!("{name}.{}", ids::random_hex(8));
             rustix::fs::symlinkat(target, &self.fd, &temp)?;
-            match rustix::fs::renameat(&self.fd, &temp, &self.fd, name) {
+            let put = || rustix::fs::renameat(&self.fd, &temp, &self.fd, name);
+            let put = match put() {
                 Err(Errno::ISDIR) => {
-                    rustix::fs::renameat(&self.fd, name, &self.fd, &aside)?;
-                    rustix::fs::renameat(&self.fd, &temp, &self.fd, name)?;
+                    rustix::fs::renameat(&self.fd, name, &self.fd, &aside).and_then(|()| put())
                 }
-                made => made?,
+                put => put,
+            };
+            if put.is_err() {
+                // It stays where even this fails.
+                let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
             }
-            Ok(())
+            Ok(put?)
         };
         match names(Path::new(name)) {
             Ok(parts) if parts.len() == 1 => at("write", &path, own()),

@@ -29,11 +29,6 @@ fn known(command: &[String]) -> Option<KnownAgent> {
     names.into_iter().find(|(name, _)| is(name)).map(|(_, agent)| agent)
 }
 
-/// Whether it is Codex that works behind an agent.
-pub(super) fn is_codex(command: &[String]) -> bool {
-    known(command) == Some(KnownAgent::Codex)
-}
-
 /// What a known agent asks its model server for; none for one that is not known. `command` is the program with
 /// its arguments.
 #[must_use]

@@ -22,7 +22,7 @@ pub struct AcpSettings {
     pub server: Option<String>,
     /// The mode of the agent to be set; by role where absent and the agent has one that fits.
     pub mode: Option<String>,
-    /// A home in which the operator logged it in; a session's own by default.
+    /// A folder in which the operator logged it in, as its home; a private one by default.
     pub login_home: Option<PathBuf>,
     /// Whether it is confined.
     pub sandbox: Sandbox,
@@ -67,12 +67,6 @@ impl AcpSettings {
         });
         let own = self.env.iter().map(|(name, value)| (name.clone(), filled(value)));
         [quiet].into_iter().chain(known.unwrap_or_default()).chain(own).collect()
-    }
-
-    /// The folder in which Codex, where it is behind this agent, has the operator's login.
-    pub(in crate::agents) fn codex_login(&self) -> Option<PathBuf> {
-        let home = self.login_home.as_ref()?;
-        known::is_codex(&self.command).then(|| home.join(".codex"))
     }
 
     /// A short name for people: the program, or the script that it plays.

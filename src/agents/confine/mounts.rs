@@ -57,10 +57,10 @@ pub(crate) fn around(
         WriteAccess::Documents(folder) => Some(folder.clone()),
         WriteAccess::ReadOnly | WriteAccess::Worktree => None,
     };
-    let own = [spec.worktree.clone(), spec.session_dir.clone()].into_iter().chain(keeps.to_vec());
+    let own = [spec.worktree.clone(), spec.session_dir.clone()];
     let mut mounts = SandboxMounts {
         at: BTreeMap::new(),
-        written: own.chain(spec.surroundings.shared.clone()).chain(documents).collect(),
+        written: own.into_iter().chain(spec.surroundings.shared.clone()).chain(documents).collect(),
         cwd: spec.worktree.clone(),
         placed: BTreeMap::new(),
         project: spec.surroundings.project.clone(),

@@ -82,15 +82,14 @@ pub(super) fn launch(
     }
     // What the agent keeps beside its session's folder.
     let mut keeps = Vec::new();
-    // What it does not see of that, and what it sees at another place than its own.
-    let mut nobodys = Vec::new();
+    // What it sees at another place than its own.
     let mut placed = Vec::new();
     let (program, args) = match &spec.agent {
         Agent::Codex(config) => {
             let home = Folder::open(&spec.session_dir)?.claim_folder(codex::HOME)?;
             env.insert("CODEX_HOME".to_owned(), home.path().to_string_lossy().into_owned());
             if let Some(shared) = &config.login_home {
-                nobodys = login::link_codex(&home, shared)?;
+                login::link_codex(&home, shared)?;
                 keeps.push(shared.clone());
             }
             env.extend(config.environment(proxy));
@@ -117,7 +116,10 @@ pub(super) fn launch(
         Agent::Claude(config) => {
             let own = Folder::open(&spec.session_dir)?.claim_folder(claude::HOME)?;
             if let Some(shared) = &config.login_home {
-                placed = login::claude_conversation(&own, shared)?;
+                files::create_dir_all(shared)?;
+                if matches!(launching.confinement, Some(Confinement::Bubblewrap(_))) {
+                    placed = login::claude_conversation(&own, shared)?;
+                }
                 keeps.push(shared.clone());
             }
             env.extend(config.environment(&spec.session_dir, confined, proxy));
@@ -136,11 +138,7 @@ pub(super) fn launch(
             (config.program()?, claude::arguments(config, &turn))
         }
         Agent::Acp(config) => {
-            if let Some(shared) = config.codex_login() {
-                let home = Folder::open(&spec.session_dir)?.claim_folder("home/.codex")?;
-                nobodys = login::link_codex(&home, &shared)?;
-                keeps.push(shared);
-            } else if let Some(home) = &config.login_home {
+            if let Some(home) = &config.login_home {
                 env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
                 keeps.push(home.clone());
             }
@@ -176,7 +174,6 @@ pub(super) fn launch(
             };
             let mut mounts = confine::around(spec, access, &keeps, &programs)
                 .with_file(script)
-                .without(nobodys.into_iter())
                 .with_folders(placed);
             // The others are told not to read them.
             if matches!(spec.agent, Agent::Acp(_)) && !pinned {

@@ -48,8 +48,13 @@ pub async fn codex(settings: &CodexSettings) -> Result<InstalledAgent, RunError>
         (None, None) => Login::Nowhere,
         (None, Some(home)) if !files::exists(home) => Login::No(home.clone()),
         (None, Some(home)) => {
-            link_codex(&Folder::open(&scratch)?, home)?;
-            read_login(ask(&program, &["login", "status"], &env, LIMIT).await.ok().as_ref(), home)
+            match Folder::open(&scratch).and_then(|scratch| link_codex(&scratch, home)) {
+                Ok(()) => {
+                    let said = ask(&program, &["login", "status"], &env, LIMIT).await.ok();
+                    read_login(said.as_ref(), home)
+                }
+                Err(_) => Login::No(home.clone()),
+            }
         }
     };
     files::remove_dir_all(&scratch)?;

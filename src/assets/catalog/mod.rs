@@ -4,7 +4,7 @@
 //! was not given is an error, so a typing mistake is found by a test and not by a reader.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::value::Value as Jinja;
 use minijinja::{Environment, UndefinedBehavior};
@@ -182,9 +182,13 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The texts that come with the program.
+    /// The texts that come with the program, read once.
     pub fn builtin() -> Result<Catalog, CatalogError> {
-        Ok(Catalog {
+        static READ: OnceLock<Catalog> = OnceLock::new();
+        if let Some(read) = READ.get() {
+            return Ok(read.clone());
+        }
+        let read = Catalog {
             en: Arc::new(load(
                 Language::En,
                 &[include_str!("en.yaml"), include_str!("setup.en.yaml")],
@@ -193,7 +197,8 @@ impl Catalog {
                 Language::Ko,
                 &[include_str!("ko.yaml"), include_str!("setup.ko.yaml")],
             )?),
-        })
+        };
+        Ok(READ.get_or_init(|| read).clone())
     }
 
     fn texts(&self, language: Language) -> &Texts {
