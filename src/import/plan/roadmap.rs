@@ -54,6 +54,8 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     // The plans of each phase: whether all that have a box are ticked.
     let mut plans: BTreeMap<String, bool> = BTreeMap::new();
     let mut lists_plans = false;
+    // What a table of progress calls finished: phases by number, each with the name that stands there.
+    let mut rows: BTreeMap<String, String> = BTreeMap::new();
     for NumberedBlock { line, block } in blocks {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
@@ -72,7 +74,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                     None => false,
                 };
             }
-            Block::Row(cells) if !inside => done.extend(finished_row(cells)),
+            Block::Row(cells) if !inside => rows.extend(finished_row(cells)),
             Block::Entry { text, ticked: Some(true), .. } if !inside => {
                 if let Some((number, _)) = phase(&plain(text)) {
                     done.insert(format!("phase-{number}"));
@@ -107,13 +109,15 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     }
     for item in &mut reader.plan.items {
         let id = item.id.as_str();
-        item.done = done.contains(id) || plans.get(id) == Some(&true);
+        let is_named = |name: &String| name.eq_ignore_ascii_case(&item.title);
+        item.done =
+            done.contains(id) || plans.get(id) == Some(&true) || rows.get(id).is_some_and(is_named);
     }
     reader
 }
 
-/// The phase that a row of a table of progress calls finished: `| 1. Foundation | 3/3 | Complete | 2026-01-15 |`.
-fn finished_row(cells: &[String]) -> Option<String> {
+/// The phase that a row of a table of progress calls finished, and its name: `| 1. Foundation | 3/3 | Complete |`.
+fn finished_row(cells: &[String]) -> Option<(String, String)> {
     let (first, rest) = cells.split_first()?;
     let first = plain(first);
     let first = first.strip_prefix("Phase ").unwrap_or(&first);
@@ -126,7 +130,9 @@ fn finished_row(cells: &[String]) -> Option<String> {
             "complete" | "completed" | "done" | "shipped"
         )
     };
-    (!number.is_empty() && rest.iter().any(is_over)).then(|| format!("phase-{number}"))
+    let name = first[end..].trim_start_matches([':', '-', '–', '—', ' ']).trim();
+    (!number.is_empty() && rest.iter().any(is_over))
+        .then(|| (format!("phase-{number}"), name.to_owned()))
 }
 
 fn labelled(reader: &mut Reader, label: &str, rest: &str, all: &str, line: u32) -> Field {

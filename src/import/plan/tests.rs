@@ -148,7 +148,7 @@ fn a_task_of_an_epic_may_begin_with_the_name_of_a_directive() {
 
 #[test]
 fn phases_depend_on_all_that_is_named_and_are_done_where_their_plans_are() {
-    let text = "# Roadmap: P\n### Phase 1: A\n**Goal**: g\nPlans:\n- [x] 01-01: a\n### Phase 2: B\n**Depends on**: Phase 1 (schema), Phase 4 (the API, all of it)\nPlans:\n- [x] 02-01: a\n- [ ] 02-02: b\n### Phase 3: C\n**Goal**: g\n### Phase 4: D\n**Goal**: g\n## Progress\n| Phase | Plans | Status |\n|---|---|---|\n| 3. C | 1/1 | Complete |\n| 4. D | 0/1 | Not started |\n";
+    let text = "# Roadmap: P\n### Phase 1: A\n**Goal**: g\nPlans:\n- [x] 01-01: a\n### Phase 2: B\n**Depends on**: Phase 1 (schema), Phase 4 (the API, all of it)\nPlans:\n- [x] 02-01: a\n- [ ] 02-02: b\n### Phase 3: C\n**Goal**: g\n### Phase 4: D\n**Goal**: g\n## Progress\n| Phase | Plans | Status |\n|---|---|---|\n| 3. C | 1/1 | Complete |\n| 4. D | 0/1 | Not started |\n## Milestones\n| Milestone | State |\n|---|---|\n| 2. First users | Complete |\n";
     let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
     let done: Vec<bool> = plan.items.iter().map(|it| it.done).collect();
     assert_eq!(done, [true, false, true, false]);

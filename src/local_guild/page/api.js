@@ -74,7 +74,7 @@ export function follow(user, position, { onevent, onreset, onstatus, onlocked })
   let at = position;
   const open = () => {
     letGo();
-    navigator.locks?.request(`page-${session}`, () => new Promise((done) => { letGo = done; }));
+    navigator.locks?.request(`page-${session}`, () => source && new Promise((done) => { letGo = done; }));
     pages.postMessage("opened");
     source = new EventSource(`/_local/events?user=${user}&after=${encodeURIComponent(at)}&key=${encodeURIComponent(key())}`);
     source.onopen = () => onstatus(true);

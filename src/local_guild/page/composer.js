@@ -232,7 +232,8 @@ async function send() {
   const command = written(text);
   // What a command cannot do without is asked for in its fields.
   if (command && !command.rest && command.entry.options.some((it) => it.required)) return begin(command.entry);
-  const again = unanswered?.channel === channel && unanswered.text === text;
+  const same = (it) => it.text === text && it.channel === channel && it.reply === reply && it.files.length === files.length && it.files.every((file, at) => file === files[at]);
+  const again = unanswered && same(unanswered);
   const pending = { text: box.value, files, reply, nonce: again ? unanswered.nonce : nonce() };
   unanswered = null;
   box.value = "";
@@ -252,7 +253,7 @@ async function send() {
     for (const file of pending.files) attachments.push((await upload(file)).id);
     await post("say", { user: world.me, channel, content: toCodes(text), reply_to: pending.reply?.id, attachments, nonce: pending.nonce });
   } catch (error) {
-    if (!(error instanceof Refused)) unanswered = { channel, text, nonce: pending.nonce };
+    if (!(error instanceof Refused)) unanswered = { ...pending, channel, text };
     restore(pending, channel);
     throw error;
   }
