@@ -97,8 +97,10 @@ impl Guild {
         let mut ids = Snowflakes::default();
         let (log, state) = Log::open(dir, &mut ids)?;
         let blobs = Blobs::open(dir)?;
-        // Files of what is gone, and such as were uploaded and never sent.
-        blobs.keep(&state.blobs())?;
+        // Files of what is gone, and such as were uploaded and never sent. Without a log nothing is known of any.
+        if state.guild.is_some() {
+            blobs.keep(&state.blobs());
+        }
         Ok(Guild {
             inner: Mutex::new(Inner { state, ids, log }),
             base: format!("http://127.0.0.1:{port}"),

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -96,9 +97,19 @@ impl Log {
         for change in state.snapshot() {
             encode(std::slice::from_ref(&change), &mut written)?;
         }
-        self.bytes = written.len() as u64;
-        files::write_private_durable(&self.path, written)?;
-        self.file = Some(files::open_append(&self.path)?);
+        let length = written.len() as u64;
+        let put = files::write_private_durable(&self.path, written);
+        let opened = files::open_append(&self.path);
+        // Nothing is written any more into a file that has lost its name.
+        let inode = |file: &File| file.metadata().map(|it| it.ino()).ok();
+        let is_same = match (&opened, &self.file) {
+            (Ok(opened), Some(file)) => inode(opened) == inode(file),
+            (_, _) => false,
+        };
+        self.broken |= !is_same && (put.is_err() || opened.is_err());
+        self.file = Some(opened?);
+        put?;
+        self.bytes = length;
         self.most = self.bytes * 2 + SLACK_BYTES;
         Ok(())
     }
@@ -197,17 +208,22 @@ impl Blobs {
         Ok(())
     }
 
-    /// Removes what has a key that is not among these.
-    pub(crate) fn keep(&self, keys: &BTreeSet<String>) -> Result<(), GuildError> {
-        for path in
-            self.dir.iter().map(|dir| files::list(dir)).collect::<Result<Vec<_>, _>>()?.concat()
-        {
+    /// Removes what has a key that is not among these. Other files that lie there are somebody else's.
+    pub(crate) fn keep(&self, keys: &BTreeSet<String>) {
+        let Some(dir) = &self.dir else { return };
+        for path in files::list(dir).unwrap_or_default() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if !keys.contains(name.as_ref()) {
-                files::remove_file(&path)?;
+            let is_id = name.len() <= 20 && name.bytes().all(|it| it.is_ascii_digit());
+            let is_digest = name.len() == 32 && name.bytes().all(|it| it.is_ascii_hexdigit());
+            let is_file = files::symlink_metadata(&path).is_ok_and(|it| it.is_file());
+            if (is_id || is_digest)
+                && is_file
+                && !keys.contains(name.as_ref())
+                && let Err(error) = files::remove_file(&path)
+            {
+                tracing::warn!(%error, "a file that nothing shows stays");
             }
         }
-        Ok(())
     }
 
     /// The bytes of a key, if it exists.
@@ -311,7 +327,10 @@ mod tests {
         for key in ["12", "34"] {
             blobs.put(key, Bytes::from_static(b"x")).unwrap();
         }
-        blobs.keep(&BTreeSet::from(["34".to_owned()])).unwrap();
+        let other = dir.path().join("files/of a person.txt");
+        files::write(&other, "x").unwrap();
+        blobs.keep(&BTreeSet::from(["34".to_owned()]));
+        assert!(files::exists(&other));
         assert_eq!((blobs.get("12"), blobs.get("34")), (None, Some(Bytes::from_static(b"x"))));
     }
 

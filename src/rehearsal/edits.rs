@@ -51,7 +51,7 @@ impl Edit {
         };
         match &self.change {
             Change::Replace { old, new } => {
-                content.contains(new) && !content.replace(new, "").contains(old)
+                content.contains(new) && !content.replace(new, "\0").contains(old)
             }
             Change::Create { text } => content.trim_end() == text.trim_end(),
             Change::Append { text } => {

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serenity::model::application::Interaction;
 use tokio::task::JoinHandle;
 
+use super::reading::name_in_full;
 use super::{From, Reader, unreadable};
 use crate::discord::error::{RestError, code};
 use crate::discord::inbound::{DroppedPlan, Inbound, InteractionReply, Suggest};
@@ -30,9 +31,11 @@ impl Reader {
     pub(super) async fn interaction(
         &self,
         from: From,
-        data: Value,
+        mut data: Value,
         acknowledged: JoinHandle<Result<(), RestError>>,
     ) -> Option<Inbound> {
+        let files = data.pointer_mut("/data/resolved/attachments").and_then(Value::as_object_mut);
+        files.into_iter().flatten().for_each(|(_, file)| name_in_full(file));
         let Ok(interaction) = serde_json::from_value::<Interaction>(data) else {
             unreadable("INTERACTION_CREATE");
             return None;

@@ -23,7 +23,7 @@ const DECORATIONS: [&str; 11] = [
 
 /// The name that a file had with its sender. Discord makes underscores of letters that are not English, and
 /// keeps the name, without its ending, as a title, which the model does not know.
-fn name_in_full(file: &mut Value) {
+pub(super) fn name_in_full(file: &mut Value) {
     let Some(title) = file["title"].as_str().filter(|it| !it.is_empty()) else { return };
     let ending = file["filename"].as_str().and_then(|name| name.rsplit_once('.'));
     let full = ending.map_or_else(|| title.to_owned(), |(_, ending)| format!("{title}.{ending}"));

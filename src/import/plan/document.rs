@@ -74,11 +74,7 @@ pub(super) fn blocks(text: &str) -> Vec<NumberedBlock> {
             Kind::Paragraph => {
                 for (line, text) in lines.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
                     // Far in below a line, a list is more of that line to Markdown alone.
-                    let marker = text.trim_start().chars().next();
-                    let is_entry = text.starts_with(['\t', ' '])
-                        && marker.is_some_and(|c| matches!(c, '-' | '*' | '+'))
-                        && text.trim_start()[1..].starts_with([' ', '\t']);
-                    if is_entry {
+                    if text.starts_with(['\t', ' ']) && is_entry(text) {
                         entry(0, &[(line, text)], &mut put);
                     } else {
                         put(line, Block::Line(text.trim().to_owned()));
@@ -90,8 +86,11 @@ pub(super) fn blocks(text: &str) -> Vec<NumberedBlock> {
                 for gap in gaps(&found[number..]) {
                     let mut at = gap.start;
                     for line in text[gap].split_inclusive('\n') {
-                        if !line.trim().is_empty() {
-                            put(line_of(at), Block::Line(line.trim().to_owned()));
+                        let words = line.trim().trim_start_matches(['>', ' ', '\t']);
+                        // The rules of tables and the like are no words.
+                        let is_mark = |c: char| c.is_whitespace() || "|-:*_=".contains(c);
+                        if !words.chars().all(is_mark) {
+                            put(line_of(at), Block::Line(words.to_owned()));
                         }
                         at += line.len();
                     }
@@ -105,6 +104,14 @@ pub(super) fn blocks(text: &str) -> Vec<NumberedBlock> {
     // What an entry says after its inner parts was put before them.
     blocks.sort_by_key(|it| it.line);
     blocks
+}
+
+/// Whether a line begins as an entry of a list does.
+fn is_entry(line: &str) -> bool {
+    let marker = line.split_whitespace().next().unwrap_or_default();
+    let number = marker.strip_suffix(['.', ')']);
+    matches!(marker, "-" | "*" | "+")
+        || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// What lies in the first part between the parts within it, and behind the last of them.

@@ -60,6 +60,8 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut counted = 0;
     // Whether the block that is being read is an entry of a list of blocks.
     let mut is_listed = false;
+    // Below the heading of a subject, before its first story.
+    let mut is_between = false;
     for (at, NumberedBlock { line, block }) in blocks.iter().enumerate() {
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
@@ -72,15 +74,19 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 if place == Section::Stories
                     && (is_group(text) || !is_named(text) && holds_stories(&blocks[at + 1..])) =>
             {
-                story_level = STORY + 1;
+                (story_level, is_between) = (STORY + 1, true);
             }
             Block::Heading { level, text }
-                if place == Section::Stories && (*level <= story_level || is_named(text)) =>
+                if place == Section::Stories
+                    && (*level <= story_level || is_another(&reader, text)) =>
             {
+                is_between = false;
                 story_level = *level;
                 story(&mut reader, text, *line, &mut counted);
                 (field, is_listed) = (Field::Scope, false);
             }
+            Block::Line(_) | Block::Entry { .. } | Block::Row(_) | Block::Code(_)
+                if place == Section::Stories && is_between => {}
             Block::Heading { text, .. } if place == Section::Stories => {
                 let named = known(&text.to_lowercase().replace(['-', '_'], " "));
                 if named.is_none() {
@@ -134,6 +140,13 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
 /// Whether a heading has the id of a story.
 fn is_named(text: &str) -> bool {
     id_and_title(unmarked(text), &STORIES).is_some()
+}
+
+/// Whether a heading has the id of another story than the one that is being read.
+fn is_another(reader: &Reader, text: &str) -> bool {
+    let named = id_and_title(unmarked(text), &STORIES);
+    let last = reader.plan.items.last().map(|item| item.id.as_str());
+    named.is_some_and(|(id, _)| last != Some(&id))
 }
 
 /// Whether the next heading is that of a story one level below.

@@ -1,6 +1,6 @@
 //! Roadmaps: a heading for each phase, with goal, requirements and success criteria.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::document::{Block, NumberedBlock, bold_label, entry_line, plain};
 use super::reader::{Reader, names};
@@ -50,8 +50,9 @@ fn ids(text: &str) -> Vec<String> {
 pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut field, mut inside) = (Field::Scope, false);
-    let mut done: BTreeSet<String> = BTreeSet::new();
-    // The plans of each phase: whether all that have a box are ticked.
+    // The boxes of the overview, which have the last word.
+    let mut boxes: BTreeMap<String, bool> = BTreeMap::new();
+    // The plans of each phase: whether all are ticked.
     let mut plans: BTreeMap<String, bool> = BTreeMap::new();
     let mut lists_plans = false;
     // What a table of progress calls finished: phases by number, each with the name that stands there.
@@ -75,9 +76,9 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 };
             }
             Block::Row(cells) if !inside => rows.extend(finished_row(cells)),
-            Block::Entry { text, ticked: Some(true), .. } if !inside => {
+            Block::Entry { text, ticked: Some(ticked), .. } if !inside => {
                 if let Some((number, _)) = phase(&plain(text)) {
-                    done.insert(format!("phase-{number}"));
+                    boxes.insert(format!("phase-{number}"), *ticked);
                 }
             }
             Block::Line(text) if inside => match bold_label(text) {
@@ -95,10 +96,8 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 Field::Criteria => reader.criterion(text, *depth, *line),
                 Field::DependsOn => reader.depends_on(&ids(text), *line),
                 Field::Scope => {
-                    if let (true, Some(ticked), Some(item)) =
-                        (lists_plans, ticked, reader.plan.items.last())
-                    {
-                        *plans.entry(item.id.to_string()).or_insert(true) &= ticked;
+                    if let (true, 0, Some(item)) = (lists_plans, *depth, reader.plan.items.last()) {
+                        *plans.entry(item.id.to_string()).or_insert(true) &= *ticked == Some(true);
                     }
                     reader.scope(&entry_line(text, *ticked));
                 }
@@ -110,8 +109,8 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     for item in &mut reader.plan.items {
         let id = item.id.as_str();
         let is_named = |name: &String| name.eq_ignore_ascii_case(&item.title);
-        item.done =
-            done.contains(id) || plans.get(id) == Some(&true) || rows.get(id).is_some_and(is_named);
+        let follows = plans.get(id) == Some(&true) || rows.get(id).is_some_and(is_named);
+        item.done = boxes.get(id).copied().unwrap_or(follows);
     }
     reader
 }
@@ -123,16 +122,27 @@ fn finished_row(cells: &[String]) -> Option<(String, String)> {
     let first = first.strip_prefix("Phase ").unwrap_or(&first);
     let end = first.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(first.len());
     let number = first[..end].trim_end_matches('.');
-    let is_over = |cell: &String| {
+    // The last cell that is a state counts; plans that are left say that it is not over.
+    let state = |cell: &String| {
         let cell = plain(cell).to_lowercase();
-        matches!(
-            cell.trim_start_matches(['✅', '✓', ' ']),
-            "complete" | "completed" | "done" | "shipped"
-        )
+        let count =
+            cell.split_once('/').map(|(some, all)| (some.trim().parse(), all.trim().parse()));
+        if let Some((Ok(some), Ok(all))) = count {
+            let (some, all): (u32, u32) = (some, all);
+            return (some < all).then_some(false);
+        }
+        match cell.trim_start_matches(['✅', '✓', ' ']) {
+            "complete" | "completed" | "done" | "shipped" => Some(true),
+            "not started" | "in progress" | "planned" | "pending" | "deferred" | "blocked"
+            | "open" | "todo" => Some(false),
+            _ => None,
+        }
     };
+    let states: Vec<bool> = rest.iter().filter_map(state).collect();
+    let is_over = states.last() == Some(&true)
+        && rest.iter().all(|it| !it.contains('/') || state(it) != Some(false));
     let name = first[end..].trim_start_matches([':', '-', '–', '—', ' ']).trim();
-    (!number.is_empty() && rest.iter().any(is_over))
-        .then(|| (format!("phase-{number}"), name.to_owned()))
+    (!number.is_empty() && is_over).then(|| (format!("phase-{number}"), name.to_owned()))
 }
 
 fn labelled(reader: &mut Reader, label: &str, rest: &str, all: &str, line: u32) -> Field {

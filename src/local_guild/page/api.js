@@ -73,6 +73,8 @@ export function follow(user, position, { onevent, onreset, onstatus, onlocked })
   let retry = null;
   let at = position;
   const open = () => {
+    clearTimeout(retry);
+    source?.close();
     letGo();
     navigator.locks?.request(`page-${session}`, () => source && new Promise((done) => { letGo = done; }));
     pages.postMessage("opened");
@@ -92,10 +94,11 @@ export function follow(user, position, { onevent, onreset, onstatus, onlocked })
       onstatus(false);
       // A server that is gone for long makes the browser give up; then we try ourselves.
       if (source?.readyState !== EventSource.CLOSED || stopped) return;
+      const failed = source;
       get(`state?user=${user}`).then(() => true, (error) => {
         if (error instanceof Locked) onlocked(error);
         return !(error instanceof Locked);
-      }).then((goes) => { if (goes && !stopped) retry = setTimeout(open, 1500); });
+      }).then((goes) => { if (goes && !stopped && source === failed) retry = setTimeout(open, 1500); });
     };
   };
   const shut = () => {

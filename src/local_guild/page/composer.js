@@ -179,14 +179,15 @@ function take(at) {
 
 /** Shows the fields of a command where one writes. */
 function begin(entry) {
+  const taken = { text: box.value, files, reply: null };
+  const channel = here;
+  box.value = "";
+  files = [];
+  drawFiles();
   line.hidden = true;
-  fill(entry, files, (sent) => {
+  fill(entry, taken.files, (sent) => {
     line.hidden = false;
-    if (sent) {
-      box.value = "";
-      files = [];
-      drawFiles();
-    }
+    if (!sent) restore(taken, channel);
     fit();
     box.focus();
   });
@@ -196,7 +197,7 @@ function begin(entry) {
 function restore(pending, channel) {
   const joined = (text) => [pending.text, text].filter(Boolean).join("\n");
   files = [...pending.files, ...files];
-  if (world.current !== channel) drafts.set(channel, joined(drafts.get(channel)));
+  if (here !== channel) drafts.set(channel, joined(drafts.get(channel)));
   else if (editing) before = joined(before);
   else {
     box.value = joined(box.value);
@@ -295,6 +296,7 @@ box.addEventListener("keydown", (event) => {
 });
 
 box.addEventListener("input", () => {
+  unanswered = null;
   fit();
   chosen = 0;
   suggest();

@@ -85,5 +85,5 @@ export function drawPeople(onchange) {
   select.replaceChildren(...people.map((it) => el("option", { value: it.id, selected: it.id === world.me }, nameOf(it))));
   select.onchange = () => onchange(select.value);
   const me = world.users.get(world.me);
-  seat.replaceChildren(avatar(nameOf(me), tint(me)));
+  if (me) seat.replaceChildren(avatar(nameOf(me), tint(me)));
 }

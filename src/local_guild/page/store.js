@@ -41,9 +41,16 @@ export async function load(user) {
   return `${state.epoch}.${state.feed}`;
 }
 
+/** Counts readings of people, and events about what they offer and show. */
+let [reads, news] = [0, 0];
+
 /** Reads anew who is here and what they offer. */
 async function readPeople() {
-  const state = await get(`state?user=${world.me}`);
+  const [mine, me, before] = [(reads += 1), world.me, news];
+  const state = await get(`state?user=${me}`);
+  if (mine !== reads || me !== world.me) return undefined;
+  // What came as an event meanwhile is newer.
+  if (before !== news) return readPeople();
   world.guild = state.guild;
   world.users = new Map(state.users.map((it) => [it.id, it]));
   world.roles = new Map(state.guild.roles.map((it) => [it.id, it]));
@@ -52,6 +59,7 @@ async function readPeople() {
   changed("people");
   changed("channels");
   changed("log", world.current);
+  return undefined;
 }
 
 const readKey = (id) => `read:${world.guild.id}:${world.me}:${id}`;
@@ -265,6 +273,7 @@ export function apply({ t, d }) {
       changed("log", d.channel_id);
       break;
     case "COMMANDS":
+      news += 1;
       world.commands = d.commands;
       changed("log", world.current);
       break;
@@ -272,6 +281,7 @@ export function apply({ t, d }) {
       changed("choices", d);
       break;
     case "PRESENCE_UPDATE":
+      news += 1;
       world.presences.set(d.user.id, d);
       changed("channels");
       break;

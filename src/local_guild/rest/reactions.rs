@@ -212,7 +212,7 @@ async fn pin(
 ) -> EmptyReply {
     guild.change(|draft| {
         let mut place = pinning(draft.state, channel, bot)?.clone();
-        draft.state.message(channel, message)?;
+        is_public(draft.state.message(channel, message)?)?;
         if place.pins.iter().any(|pin| pin.message == message) {
             return Ok(());
         }
