@@ -18,10 +18,10 @@ use super::upload::{number_of, store};
 const CONTENT: usize = 2000;
 
 /// The flags that a client may set: no link previews, ephemeral, silent.
-const FLAGS: u64 = (1 << 2) | EPHEMERAL | (1 << 12);
+const FLAGS: u64 = SUPPRESS_EMBEDS | EPHEMERAL | (1 << 12);
 
-/// What a change may set or take back: no link previews.
-const CHANGEABLE: u64 = 1 << 2;
+/// No link previews: the one flag that a change may set or take back.
+const SUPPRESS_EMBEDS: u64 = 1 << 2;
 
 /// What a client sends to make or change a message. Absent and null are the same, except where a
 /// change clears something.
@@ -212,7 +212,7 @@ impl ComposedMessage {
         }
         message.attachments.extend(self.files.iter().cloned());
         if let Some(flags) = self.body.flags {
-            message.flags = message.flags & !CHANGEABLE | flags & CHANGEABLE;
+            message.flags = message.flags & !SUPPRESS_EMBEDS | flags & SUPPRESS_EMBEDS;
         }
         if message.content.trim().is_empty()
             && message.embeds.is_empty()

@@ -208,17 +208,17 @@ impl Sessions {
             shown: Mutex::default(),
         });
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may be that none is left of those that a bot goes on with; one that is in use never goes.
-        let mut kept = 1;
-        let mut stays = |it: &Arc<Session>| {
-            let unconnected = it.user == user && it.connected.load(Ordering::SeqCst) == 0;
-            kept += usize::from(unconnected);
-            !unconnected || kept <= UNCONNECTED
-        };
-        let stay: Vec<bool> = all.iter().rev().map(&mut stays).collect();
-        let mut stay = stay.into_iter().rev();
-        all.retain(|_| stay.next().unwrap_or(true));
         all.push_back(Arc::clone(&session));
+        // One that is connected stays, however old it is.
+        let is_idle =
+            |it: &Arc<Session>| it.user == user && it.connected.load(Ordering::SeqCst) == 0;
+        let idle = all.iter().filter(|it| is_idle(it)).count();
+        let mut surplus = idle.saturating_sub(UNCONNECTED);
+        all.retain(|it| {
+            let goes = surplus > 0 && is_idle(it);
+            surplus -= usize::from(goes);
+            !goes
+        });
         session
     }
 

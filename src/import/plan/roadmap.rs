@@ -122,15 +122,13 @@ fn finished_row(cells: &[String]) -> Option<(String, String)> {
     let first = first.strip_prefix("Phase ").unwrap_or(&first);
     let end = first.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(first.len());
     let number = first[..end].trim_end_matches('.');
-    // The last cell that is a state counts; plans that are left say that it is not over.
+    let has_plans_left = |cell: &String| {
+        let count = cell.split_once('/');
+        let number = |text: &str| text.trim().parse::<u32>().ok();
+        count.is_some_and(|(some, all)| number(some).zip(number(all)).is_some_and(|(a, b)| a < b))
+    };
     let state = |cell: &String| {
         let cell = plain(cell).to_lowercase();
-        let count =
-            cell.split_once('/').map(|(some, all)| (some.trim().parse(), all.trim().parse()));
-        if let Some((Ok(some), Ok(all))) = count {
-            let (some, all): (u32, u32) = (some, all);
-            return (some < all).then_some(false);
-        }
         match cell.trim_start_matches(['✅', '✓', ' ']) {
             "complete" | "completed" | "done" | "shipped" => Some(true),
             "not started" | "in progress" | "planned" | "pending" | "deferred" | "blocked"
@@ -138,9 +136,9 @@ fn finished_row(cells: &[String]) -> Option<(String, String)> {
             _ => None,
         }
     };
-    let states: Vec<bool> = rest.iter().filter_map(state).collect();
-    let is_over = states.last() == Some(&true)
-        && rest.iter().all(|it| !it.contains('/') || state(it) != Some(false));
+    // Of several cells that are states the last one counts.
+    let is_over =
+        rest.iter().filter_map(state).next_back() == Some(true) && !rest.iter().any(has_plans_left);
     let name = first[end..].trim_start_matches([':', '-', '–', '—', ' ']).trim();
     (!number.is_empty() && is_over).then(|| (format!("phase-{number}"), name.to_owned()))
 }
