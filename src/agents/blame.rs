@@ -43,7 +43,7 @@ const PATTERNS: [(FailKind, &str); 11] = [
     (FailKind::RateLimit, r"(?i)\b429\b|rate.?limit|too many requests"),
     (
         FailKind::Overloaded,
-        r"(?i)at capacity|overloaded|high demand|\b5(?:00|02|03|29)\b|internal server error",
+        r"(?i)at capacity|overloaded|high demand|\b5(?:0[0234]|2\d)\b|internal server error",
     ),
     (
         FailKind::Transport,

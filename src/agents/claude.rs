@@ -289,6 +289,8 @@ impl ClaudeCodec {
             self.last_error = blocks.map(|block| text(block, "text")).next_back();
             return Vec::new();
         }
+        // Its model answers, so what went wrong before is overcome.
+        self.last_error = None;
         blocks
             .flat_map(|block| match text(block, "type").as_str() {
                 "text" => vec![Event::Text(text(block, "text"))],

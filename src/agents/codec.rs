@@ -72,6 +72,31 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whether an agent does this because its model has answered.
+    pub(super) const fn is_work(&self) -> bool {
+        match self {
+            Self::Text(_)
+            | Self::Thought(_)
+            | Self::ToolStart { .. }
+            | Self::Call { .. }
+            | Self::ToolEnd { .. }
+            | Self::Files(_) => true,
+            Self::Session(_)
+            | Self::Retry(_)
+            | Self::LimitEnds(_)
+            | Self::Warning(_)
+            | Self::Context { .. }
+            | Self::Usage(_)
+            | Self::Agent(_)
+            | Self::Heard(_)
+            | Self::UsageTotal(_)
+            | Self::Done
+            | Self::Failed { .. } => false,
+        }
+    }
+}
+
 /// Translates one agent's stream.
 pub trait Codec {
     /// The events in a parsed line. Unknown types and fields are no events.

@@ -193,8 +193,8 @@ impl Codec for CodexCodec {
     fn line(&mut self, line: &Value) -> Vec<Event> {
         match text(line, "type").as_str() {
             "thread.started" => vec![Event::Session(text(line, "thread_id"))],
-            "item.started" => line.get("item").map(started).unwrap_or_default(),
-            "item.completed" => line.get("item").map(completed).unwrap_or_default(),
+            "item.started" => self.goes_on(line.get("item").map(started).unwrap_or_default()),
+            "item.completed" => self.goes_on(line.get("item").map(completed).unwrap_or_default()),
             "turn.completed" => {
                 let usage = line.get("usage").unwrap_or(&Value::Null);
                 vec![
@@ -228,6 +228,16 @@ impl Codec for CodexCodec {
     fn without_terminal(&self, stderr_tail: &str) -> FailKind {
         let last = self.last_error.as_deref().and_then(classify);
         last.or_else(|| classify(stderr_tail)).unwrap_or(FailKind::NoTerminal)
+    }
+}
+
+impl CodexCodec {
+    /// Where its model answers, what went wrong before it is overcome.
+    fn goes_on(&mut self, events: Vec<Event>) -> Vec<Event> {
+        if events.iter().any(Event::is_work) {
+            self.last_error = None;
+        }
+        events
     }
 }
 

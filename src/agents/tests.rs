@@ -1,6 +1,7 @@
 //! Recorded streams of the real agents, replayed through the codecs.
 
 use chrono::DateTime;
+use serde_json::json;
 
 use super::claude::{self, ClaudeCodec, ClaudeSettings};
 use super::codec::Event;
@@ -242,6 +243,38 @@ fn only_a_terminal_event_is_success() {
         turn.feed(done);
         assert_eq!(turn.conclude(&exit(ended_by, None, Some(2)), "").is_ok(), complete);
     }
+}
+
+/// An hour after a connection broke and came back, another failure is not one of the connection.
+#[test]
+fn a_failure_is_not_named_after_one_that_was_overcome() {
+    let line = |value: serde_json::Value| format!("{value}\n").into_bytes();
+    let broke = json!({"type": "error", "message": "stream disconnected, retrying 1/5"});
+    let works =
+        json!({"type": "item.completed", "item": {"id": "1", "type": "reasoning", "text": "so"}});
+    let failed = json!({"type": "turn.failed", "error": {"message": "unexpected status 404"}});
+    let ended = exit(EndedBy::Exit, Some(1), None);
+    let kind = |lines: &[&serde_json::Value]| {
+        let mut turn = turn();
+        lines.iter().for_each(|value| drop(turn.feed(&line((*value).clone()))));
+        turn.conclude(&ended, "").unwrap_err().kind
+    };
+    assert_eq!(kind(&[&broke, &failed]), FailKind::Transport);
+    assert_eq!(kind(&[&broke, &works, &failed]), FailKind::Other);
+    assert_eq!(kind(&[&broke]), FailKind::Transport);
+    assert_eq!(kind(&[&broke, &works]), FailKind::NoTerminal);
+
+    let broke = json!({"type": "system", "subtype": "api_retry", "error_status": 529, "error": "overloaded"});
+    let works =
+        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "so"}]}});
+    let failed = json!({"type": "result", "subtype": "success", "is_error": true, "result": "odd"});
+    let kind = |lines: &[&serde_json::Value]| {
+        let mut turn = Turn::new(CodecKind::Claude(ClaudeCodec::default()));
+        lines.iter().for_each(|value| drop(turn.feed(&line((*value).clone()))));
+        turn.conclude(&ended, "").unwrap_err().kind
+    };
+    assert_eq!(kind(&[&broke, &failed]), FailKind::Overloaded);
+    assert_eq!(kind(&[&broke, &works, &failed]), FailKind::Other);
 }
 
 #[test]

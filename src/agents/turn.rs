@@ -182,6 +182,10 @@ impl Turn {
     }
 
     fn note(&mut self, event: &Event) {
+        if event.is_work() {
+            // What it had tried again before is overcome.
+            self.last_retry = None;
+        }
         match event {
             Event::Session(id) => self.session = Some(id.clone()),
             Event::Text(text) => {

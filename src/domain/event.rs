@@ -118,6 +118,8 @@ pub enum Event {
         reason: String,
         /// Whether an agent that began on it may still be at work: then it cannot die.
         agent_lives: bool,
+        /// What its run has used, of which nobody reports where the envelope dies.
+        usage: Usage,
     },
     /// Another program dropped an envelope into an inbox.
     EnvelopeDropped(Box<Envelope>),

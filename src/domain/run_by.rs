@@ -75,7 +75,7 @@ fn leads_on(word: &str) -> bool {
     name.is_empty() || LEAD_ON.contains(&name)
 }
 
-/// The files of a project by which a program runs.
+/// The files of a project by which a program runs, and that say what of the project it looks at.
 fn files_of(program: &str) -> &'static [&'static str] {
     match program.rsplit('/').next().unwrap_or_default() {
         "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
@@ -83,6 +83,25 @@ fn files_of(program: &str) -> &'static [&'static str] {
         "task" => &["Taskfile.yml", "Taskfile.yaml"],
         "tox" => &["tox.ini"],
         "nox" => &["noxfile.py"],
+        "cargo" => &["clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml", "deny.toml"],
+        "pytest" | "py.test" => &["pytest.ini", ".pytest.ini"],
+        "ruff" => &["ruff.toml", ".ruff.toml"],
+        "mypy" => &["mypy.ini", ".mypy.ini"],
+        "pyright" | "basedpyright" => &["pyrightconfig.json"],
+        "flake8" => &[".flake8"],
+        "pylint" => &["pylintrc", ".pylintrc"],
+        "eslint" => &["eslint.config.*", ".eslintrc", ".eslintrc.*", ".eslintignore"],
+        "biome" => &["biome.json", "biome.jsonc"],
+        "prettier" => &["prettier.config.*", ".prettierrc", ".prettierrc.*", ".prettierignore"],
+        "tsc" => &["tsconfig.json", "tsconfig.*.json"],
+        "jest" => &["jest.config.*"],
+        "vitest" => &["vitest.config.*", "vitest.workspace.*"],
+        "mocha" => &[".mocharc.*"],
+        "golangci-lint" => &[".golangci.*"],
+        "rspec" => &[".rspec"],
+        "rubocop" => &[".rubocop.yml"],
+        "phpunit" => &["phpunit.xml", "phpunit.xml.dist"],
+        "shellcheck" => &[".shellcheckrc"],
         _ => &[],
     }
 }
@@ -124,6 +143,13 @@ mod tests {
             [&["env", "A=1", "make", "test"][..], &["sh", "-c", "timeout 60 make -C sub"]]
         {
             assert_eq!(run_by(command).files[..1], ["Makefile"], "{command:?}");
+        }
+        for (command, file) in [
+            (&["python", "-m", "pytest", "-q"][..], "pytest.ini"),
+            (&["sh", "-c", "cd web && npx eslint ."], ".eslintignore"),
+            (&["uv", "run", "ruff", "check", "."], "ruff.toml"),
+        ] {
+            assert!(run_by(command).files.contains(&file), "{command:?}");
         }
     }
 }

@@ -146,7 +146,8 @@ pub(super) fn shared(turn: &Turn<'_>, run: &Run) -> SharedBudgets {
 }
 
 fn is_spent_alone(turn: &Turn<'_>, report: &RunReport) -> bool {
-    turn.policy.budgets.run.share(report.usage) >= 1.0
+    let usage = turn.policy.prices.priced(&report.model, report.usage);
+    turn.policy.budgets.run.share(usage) >= 1.0
 }
 
 /// Whether a run that was stopped for its budgets could go on by now: it was held to what was left when it began, and

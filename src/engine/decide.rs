@@ -68,8 +68,8 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::RateLimited { run_id, until } => runs::rate_limited(&mut turn, &run_id, until),
         Event::RunFinished(report) => runs::finished(&mut turn, *report),
         Event::ReportReady { relay_id } => reports::ready(&mut turn, &relay_id),
-        Event::EnvelopeFailed { relay_id, reason, agent_lives } => {
-            reports::failed(&mut turn, &relay_id, &reason, agent_lives)
+        Event::EnvelopeFailed { relay_id, reason, agent_lives, usage } => {
+            reports::failed(&mut turn, &relay_id, &reason, agent_lives, usage)
         }
         Event::EnvelopeDropped(envelope) => reports::dropped(&mut turn, *envelope),
         Event::EnvelopeReplayed(envelope) => reports::replayed(&mut turn, *envelope),

@@ -460,6 +460,7 @@ pub(super) fn failed(
     relay_id: &EnvelopeId,
     reason: &str,
     agent_lives: bool,
+    usage: Usage,
 ) -> Answer {
     let Some(envelope) = turn.before().envelopes.get(relay_id) else {
         return Answer::Ignored("the envelope is gone");
@@ -475,6 +476,7 @@ pub(super) fn failed(
         return Answer::Accepted;
     }
     for run in turn.before().runs.values().filter(|run| run.envelope_id == *relay_id) {
+        runs::spent_without_report(turn, run, usage);
         runs::gone(turn, run);
     }
     turn.put_away(&envelope, EnvelopeFolder::Dead, reason);

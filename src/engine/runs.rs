@@ -130,11 +130,7 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
         return Answer::Ignored("the run is gone");
     };
     let run = Run::clone(run);
-    if usage != Usage::default() {
-        let millis = turn.now.millis() - run.started_at.millis();
-        let millis = u64::try_from(millis).unwrap_or_default();
-        spend(turn, &run, (run.agent.as_str(), "", None), usage, millis);
-    }
+    spent_without_report(turn, &run, usage);
     if !is_wanted(turn.before(), &run) {
         if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
             turn.put_away(envelope, EnvelopeFolder::Archive, "the request has moved on");
@@ -180,6 +176,15 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32, usage
         ..run
     });
     Answer::Accepted
+}
+
+/// What a run has cost of which nobody reports.
+pub(super) fn spent_without_report(turn: &mut Turn<'_>, run: &Run, usage: Usage) {
+    if usage != Usage::default() {
+        let millis = turn.now.millis() - run.started_at.millis();
+        let millis = u64::try_from(millis).unwrap_or_default();
+        spend(turn, run, (run.agent.as_str(), "", None), usage, millis);
+    }
 }
 
 /// What a run has cost is noted, and taken from what may be spent. Its agent, its model and what confined it are named,

@@ -519,6 +519,21 @@ pub(super) fn bring(
     let mut kept = BTreeSet::new();
     open_up(dir, &files::symlink_metadata(dir)?)?;
     clear(dir, Path::new(""), &wanted, &old, &mut kept)?;
+    know_attributes(view, target)?;
+    let own = wanted.keys().filter(|path| submodules.around(path).is_none());
+    let filtered = filters.chosen(view, own.map(|path| as_path(path)))?;
+    let filtered: BTreeSet<&Path> = filtered.into_iter().collect();
+    let objects = view.odb()?;
+    for path in kept.clone().iter().filter(|path| !filtered.contains(as_path(path))) {
+        let stored = wanted.get(path).and_then(|(id, _)| objects.read_header(*id).ok());
+        let full = dir.join(as_path(path));
+        let bytes = files::symlink_metadata(&full)?.len();
+        // With other line ends git stores the same, though no checkout would write it so.
+        if stored.is_some_and(|(size, _)| u64::try_from(size).ok() != Some(bytes)) {
+            kept.remove(path);
+            files::remove_file(&full)?;
+        }
+    }
     if kept.is_empty() {
         write_all(view, filters, target, dir)?;
     } else {
@@ -536,9 +551,6 @@ pub(super) fn bring(
         write_some(view, filters, target, dir, &write)?;
     }
     let now = moment(seen)?;
-    let own = wanted.keys().filter(|path| submodules.around(path).is_none());
-    let filtered = filters.chosen(view, own.map(|path| as_path(path)))?;
-    let filtered: BTreeSet<&Path> = filtered.into_iter().collect();
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
     for (path, (id, mode)) in &*wanted {
         // It is as it was.
@@ -698,6 +710,62 @@ pub(super) fn write_some(
     }
     view.checkout_tree(tree.as_object(), Some(&mut options))?;
     smudge(view, filters, tree, dir, paths.iter().copied())
+}
+
+/// Writes the files of a tree again that lie otherwise in a folder, or are gone from it; what is new there stays, and
+/// what is a submodule's. Gives the paths of those that were not as they are now.
+pub(super) fn put_back(
+    view: &Repository,
+    filters: &Filters,
+    tree: &Tree<'_>,
+    dir: &Path,
+    seen: &Path,
+) -> Result<Vec<PathBuf>> {
+    let (wanted, known) = (of_tree(tree)?, StatIndex::read(seen));
+    let mut others = BTreeMap::new();
+    for (path, (id, mode)) in wanted.iter().filter(|(_, (_, mode))| *mode != MODE_GITLINK) {
+        let full = dir.join(as_path(path));
+        let meta = files::symlink_metadata(&full).ok();
+        let is_known = |meta: &Metadata| {
+            known.entries.get(path).is_some_and(|it| {
+                (it.id, it.mode) == (*id, *mode) && it.stat.is_still(&Stat::of(meta))
+            })
+        };
+        let is_as_stored = |meta: &Metadata| {
+            Ok::<_, GitError>(is_same_kind(*mode, meta) && lies_as_stored(view, path, meta, *id)?)
+        };
+        match &meta {
+            Some(meta) if is_known(meta) || is_as_stored(meta)? => {}
+            Some(_) | None => {
+                let before = meta.filter(|it| is_same_kind(*mode, it) || it.is_symlink());
+                let before = before.and_then(|it| content_of(&full, &it).ok());
+                others.insert(as_path(path), before);
+            }
+        }
+    }
+    for path in others.keys() {
+        make_way(dir, path)?;
+        files::remove_any(&dir.join(path))?;
+    }
+    let paths: Vec<&Path> = others.keys().copied().collect();
+    write_some(view, filters, tree, dir, &paths)?;
+    let mut changed = Vec::new();
+    for (path, before) in others {
+        let full = dir.join(path);
+        let now = content_of(&full, &files::symlink_metadata(&full)?)?;
+        if before != Some(now) {
+            changed.push(path.to_owned());
+        }
+    }
+    Ok(changed)
+}
+
+/// What a file holds, or where a link leads.
+fn content_of(full: &Path, meta: &Metadata) -> Result<Vec<u8>> {
+    Ok(match meta.is_symlink() {
+        true => files::read_link(full)?.into_os_string().into_encoded_bytes(),
+        false => files::read(full)?,
+    })
 }
 
 /// Lets line endings follow the `.gitattributes` and the stored line endings of `tree`: libgit2 looks both up

@@ -151,6 +151,16 @@ pub enum GitError {
         /// The checkout.
         path: PathBuf,
     },
+    /// The branch is checked out in a worktree that is locked and not there.
+    #[error(
+        "the branch is checked out in {}, which is not there: bring it back, or let go of it with `git worktree unlock` \
+         and `git worktree prune`",
+        path.display()
+    )]
+    WorktreeAway {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// A text that is no commit or tree id.
     #[error("{text:?} is not an object id of 40 hexadecimal digits")]
     BadId {

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::{GitError, Result};
 use crate::platform::files;
@@ -17,6 +18,22 @@ pub(super) struct IndexLock {
     lock: PathBuf,
     own: PathBuf,
     _held: File,
+}
+
+/// A lock that is older is what a command left that was killed.
+const OLDEST: Duration = Duration::from_secs(10 * 60);
+
+/// The error where somebody else has the lock of a checkout.
+pub(super) fn held(git_dir: &Path) -> GitError {
+    GitError::IndexLocked { path: git_dir.join("index.lock") }
+}
+
+/// Refuses where a command of somebody is at work in a checkout.
+pub(super) fn refuse_held(git_dir: &Path) -> Result<()> {
+    let lock = git_dir.join("index.lock");
+    let began = files::symlink_metadata(&lock).ok().and_then(|found| found.modified().ok());
+    let is_at_work = |began: SystemTime| began.elapsed().is_ok_and(|age| age < OLDEST);
+    if began.is_some_and(is_at_work) { Err(held(git_dir)) } else { Ok(()) }
 }
 
 impl IndexLock {

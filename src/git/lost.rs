@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use git2::{Commit, Oid, Repository};
 
 use super::project::{checked_out_branch, tip};
 use super::refs::Update;
-use super::worktree::{LOST, team_branch};
+use super::worktree::{LOST, lost_ref, team_branch};
 use super::{Project, Result, kept, merge, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
+use crate::platform::{clock, files};
 
 /// Where branches of requests are.
 const BRANCHES: &str = "refs/heads/teams/";
@@ -23,6 +25,9 @@ impl Project {
     /// branch, and stays where one is not, or where somebody has it checked out. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
+        if let Err(error) = self.keep_uncommitted(&repository, request, root) {
+            tracing::warn!(%error, %request, "what it left uncommitted cannot be kept");
+        }
         self.leave(request, root)?;
         kept::forget(self, &repository, request)?;
         let branch = team_branch(request)?;
@@ -32,6 +37,36 @@ impl Project {
             && !taken(self, &repository)?.contains(&branch)
         {
             refs::delete(self, &repository, &branch)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what a request leaves that no commit of its has, under `refs/teams/lost/<request>-ended`.
+    fn keep_uncommitted(
+        &self,
+        repository: &Repository,
+        request: &RequestId,
+        root: &Path,
+    ) -> Result<()> {
+        let own = tip(repository, &team_branch(request)?)?;
+        let own = own.map(|own| repository.find_commit(own)).transpose()?;
+        let what = format!("{request}-ended");
+        if let Some(kept) = tip(repository, &format!("{}{request}", kept::KEPT))? {
+            let name = lost_ref(&what)?;
+            let (before, commit) = (tip(repository, &name)?, repository.find_commit(kept)?);
+            let known = [own.map(|own| own.tree_id()), Some(commit.parent(0)?.tree_id())];
+            if !known.contains(&Some(commit.tree_id())) {
+                refs::set(self, repository, &name, before, kept, "teams: kept")?;
+            }
+            return Ok(());
+        }
+        let Some(worktree) = self.worktree_left(request, root)? else { return Ok(()) };
+        let (now, mut known) = (worktree.settled_tree_id()?, Vec::from_iter(own));
+        for commit in [Some(worktree.base()), worktree.behind()].into_iter().flatten() {
+            known.push(repository.find_commit(commit.0)?);
+        }
+        if known.iter().all(|commit| commit.tree_id() != now.0) {
+            worktree.keep_as(&what, Timestamp::new(clock::now()))?;
         }
         Ok(())
     }
@@ -122,7 +157,11 @@ impl Project {
             let is_kept = kept.iter().map(RequestId::as_str);
             let is_kept =
                 is_kept.filter(|id| message.contains(id) || name.contains(id)).count() > 0;
-            if !is_kept && commit.time().seconds() < before.utc().timestamp() {
+            // A commit may be older than its being kept.
+            let since = files::metadata(&self.common_dir().join(name)).ok();
+            let since = since.and_then(|it| it.modified().ok()).map(DateTime::<Utc>::from);
+            let is_new = since.is_some_and(|since| since >= before.utc());
+            if !is_kept && !is_new && commit.time().seconds() < before.utc().timestamp() {
                 old.push(name.to_owned());
             }
         }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use git2::{Blob, ErrorCode, ObjectType, Oid, Repository, RepositoryState, Tree};
+use git2::{
+    Blob, ErrorCode, ObjectType, Oid, Repository, RepositoryState, Tree, WorktreeLockStatus,
+};
 use serde::{Deserialize, Serialize};
 
-use super::lock::IndexLock;
+use super::lock::{self, IndexLock};
 use super::path_name::path_of;
 use super::project::checked_out_branch;
 use super::refs::{self, Update};
@@ -206,14 +208,17 @@ fn lost(candidate: &Candidate, paths: Vec<String>) -> GitError {
 pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcome> {
     let repository = project.repository()?;
     let Some(checkout) = find_checkout(project, &repository, &plan.branch)? else {
+        // Whoever is about to check the branch out holds their index until their HEAD names it.
+        for other in checkouts(project, &repository)? {
+            lock::refuse_held(other.path())?;
+        }
         return Ok(match move_ref(project, &repository, plan)? {
             None => MergeOutcome::Merged { kept: Vec::new() },
             Some(head) => MergeOutcome::BranchMoved { head },
         });
     };
     let in_progress = || GitError::OperationInProgress { path: checkout.root.clone() };
-    let is_clean = checkout.state == RepositoryState::Clean;
-    if !is_clean
+    if checkout.state != RepositoryState::Clean
         && !IndexLock::is_left(&checkout.git_dir)
         && current(&repository, plan)? == plan.old
     {
@@ -221,6 +226,12 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
         return Err(in_progress());
     }
     let _lock = IndexLock::take(&checkout.git_dir)?;
+    // A command of theirs may have ended in between.
+    let now = find_checkout(project, &repository, &plan.branch)?;
+    let Some(now) = now.filter(|now| now.git_dir == checkout.git_dir) else {
+        return Err(lock::held(&checkout.git_dir));
+    };
+    let is_clean = now.state == RepositoryState::Clean;
     let at = current(&repository, plan)?;
     if at != plan.old && at != plan.new {
         // Somebody may have gone on from our commit since.
@@ -273,6 +284,20 @@ pub fn has_landed(project: &Project, plan: &PlannedMerge) -> Result<bool> {
     let repository = project.repository()?;
     let at = current(&repository, plan)?;
     Ok(at == plan.new || repository.graph_descendant_of(at.0, plan.new.0)?)
+}
+
+/// Whether a planned merge has begun to land, or has landed: before that nothing of it is anywhere.
+pub fn is_landing(project: &Project, plan: &PlannedMerge) -> Result<bool> {
+    if has_landed(project, plan)? {
+        return Ok(true);
+    }
+    let repository = project.repository()?;
+    Ok(match find_checkout(project, &repository, &plan.branch) {
+        Ok(checkout) => checkout.is_some_and(|it| IndexLock::is_left(&it.git_dir)),
+        // It would have had to wait for that.
+        Err(GitError::OperationInProgress { .. }) => false,
+        Err(error) => return Err(error),
+    })
 }
 
 /// Moves the ref from old to new; says where it is where it is at neither and does not contain new.
@@ -331,6 +356,23 @@ fn is_of(project: &Project, opened: &Repository) -> bool {
     common.is_some() && common == files::canonicalize(project.common_dir()).ok()
 }
 
+/// Refuses where the branch is checked out on a disk that is not there at the moment, as a person's lock says: its files
+/// would stay behind.
+fn refuse_away(project: &Project, repository: &Repository) -> Result<()> {
+    for name in repository.worktrees()?.iter().flatten().flatten() {
+        let Ok(found) = repository.find_worktree(name) else { continue };
+        let is_locked = || matches!(found.is_locked(), Ok(WorktreeLockStatus::Locked(_)));
+        if !is_own_admin(name, found.path())
+            && found.validate().is_err()
+            && is_locked()
+            && has_branch(project, &found)
+        {
+            return Err(GitError::WorktreeAway { path: found.path().to_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// Whether a worktree that cannot be opened has the project's branch checked out.
 fn has_branch(project: &Project, worktree: &git2::Worktree) -> bool {
     let admin = worktree
@@ -358,6 +400,7 @@ fn find_checkout(
     repository: &Repository,
     branch: &str,
 ) -> Result<Option<Checkout>> {
+    refuse_away(project, repository)?;
     for found in checkouts(project, repository)? {
         let named = checked_out_branch(&found)?.map(|name| format!("refs/heads/{name}"));
         if rebased_branch(&found).as_deref() == Some(branch) {

@@ -51,7 +51,9 @@ pub use diff::diff_excerpt;
 pub use error::GitError;
 pub use listing::CommitFiles;
 pub use marks::content_marks;
-pub use merge::{MergeOutcome, PlannedMerge, apply_merge, has_landed, plan_merge, verify_landed};
+pub use merge::{
+    MergeOutcome, PlannedMerge, apply_merge, has_landed, is_landing, plan_merge, verify_landed,
+};
 pub use message::MessageParts;
 pub use project::{CheckedOut, CommitId, InTree, Project, TreeId};
 pub use rebase::Rebased;

@@ -219,6 +219,16 @@ impl Project {
             .ok_or_else(|| GitError::MissingBranch { branch: self.branch.clone() })
     }
 
+    /// The commit itself where the branch has it, else the tip of the branch.
+    ///
+    /// # Errors
+    /// [`GitError::MissingBranch`] where the branch was deleted since.
+    pub fn on_branch(&self, commit: CommitId) -> Result<CommitId> {
+        let (head, repository) = (self.head()?, self.repository()?);
+        let has_it = head == commit || repository.graph_descendant_of(head.0, commit.0)?;
+        Ok(if has_it { commit } else { head })
+    }
+
     /// Writes the files of an exact commit into `dir`, which is made anew: plain files without any link
     /// to the repository, for reviewers and checks.
     pub fn checkout(&self, commit: CommitId, dir: &Path) -> Result<()> {

@@ -14,7 +14,6 @@ use crate::domain::config::Signing;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
 use crate::domain::ids::RequestId;
-use crate::domain::time::Timestamp;
 
 /// What came of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,8 +157,7 @@ fn put(
         worktree.follow_later(old, CommitId(moved))?;
     } else {
         let mut worktree = project.worktree(request, root)?;
-        let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
-        worktree.bring_files(&repository, commit.tree_id(), tree.id(), at)?;
+        worktree.bring_files(&repository, commit.tree_id(), tree.id())?;
         worktree.rebase_onto(new_base)?;
     }
     if !paths.is_empty() {

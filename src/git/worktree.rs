@@ -144,12 +144,20 @@ impl Project {
 
     /// The same without a look at the files, for a change that is put onto another base without them.
     pub(super) fn worktree_unopened(&self, request: &RequestId, root: &Path) -> Result<Worktree> {
+        let left = self.worktree_left(request, root)?;
+        left.map_or_else(|| self.worktree(request, root), Ok)
+    }
+
+    /// The worktree of a request as it lies there, where it has one of its own.
+    pub(super) fn worktree_left(
+        &self,
+        request: &RequestId,
+        root: &Path,
+    ) -> Result<Option<Worktree>> {
         let own = root.join(request.as_str());
-        let Some(note) = read_note(&own)?.filter(|note| !note.shared) else {
-            return self.worktree(request, root);
-        };
+        let Some(note) = read_note(&own)?.filter(|note| !note.shared) else { return Ok(None) };
         let own = files::canonicalize(&own)?;
-        Ok(Worktree {
+        Ok(Some(Worktree {
             project: self.clone(),
             request: request.clone(),
             base: note.base,
@@ -158,7 +166,7 @@ impl Project {
             is_shared: false,
             own_since: note.own_since,
             ahead: note.ahead,
-        })
+        }))
     }
 
     /// The files for a step of a request that writes, or does not.
@@ -313,6 +321,11 @@ impl Worktree {
         self.base
     }
 
+    /// The commit that its files are still of, where they are to follow to another one.
+    pub(super) fn behind(&self) -> Option<CommitId> {
+        self.ahead.map(|ahead| ahead.from)
+    }
+
     /// The request that it belongs to.
     #[must_use]
     pub const fn request(&self) -> &RequestId {
@@ -422,23 +435,16 @@ impl Worktree {
         let from =
             repository.find_commit(from.0).map_or_else(|_| Oid::ZERO_SHA1, |it| it.tree_id());
         let to = repository.find_commit(to.0)?;
-        let at = Timestamp::from_millis(to.time().seconds().saturating_mul(1000));
-        self.bring_files(repository, from, to.tree_id(), at)?;
+        self.bring_files(repository, from, to.tree_id())?;
         self.ahead = None;
         self.rebase_onto(CommitId(to.parent_id(0)?))
     }
 
     /// Makes the files and the agents' index the tree `new`. What they hold now and is neither `old` nor `new` is kept.
-    pub(super) fn bring_files(
-        &self,
-        repository: &Repository,
-        old: Oid,
-        new: Oid,
-        at: Timestamp,
-    ) -> Result<()> {
+    pub(super) fn bring_files(&self, repository: &Repository, old: Oid, new: Oid) -> Result<()> {
         let now = self.settled_tree_id()?.0;
         if now != old && now != new {
-            self.keep_as(&format!("{}-rebase", self.request()), at)?;
+            self.keep_as(&format!("{}-rebase", self.request()), Timestamp::new(clock::now()))?;
         }
         if now != new {
             self.reset_to(TreeId(new))?;

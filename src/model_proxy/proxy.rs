@@ -99,13 +99,13 @@ impl ModelProxy {
         self.meter.counted()
     }
 
-    /// What a run has used: as was counted here, and as its agent says where the servers did not. Never both: an agent
-    /// may tell of its last step alone, of its whole conversation, or of no cost.
+    /// What a run has used: as was counted here, or as its agent says where that is more and the servers did not say
+    /// all. Never both: an agent may tell of its last step alone, of its whole conversation, or of no cost.
     #[must_use]
     pub fn settle(&self, told: Usage) -> Usage {
         let MeterReading { usage, requests, guessed, .. } = self.counted();
         let is_exact = requests > 0 && !guessed;
-        match is_exact || told.tokens() == 0 {
+        match is_exact || usage.tokens() >= told.tokens() {
             true => Usage { cost_usd: usage.cost_usd.max(told.cost_usd), ..usage },
             false => told,
         }

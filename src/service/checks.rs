@@ -218,6 +218,9 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
         tasks::blocking(move || task::tree_for(&reading, &id, step).map(|tree| tree.base())).await?
     };
     let base = base.map_err(|error| EffectError::Worktree(error.to_string()))?;
+    // What it stands on in the train may never land.
+    let project = team.project.clone();
+    let base = tasks::blocking(move || project.on_branch(base)).await??;
     let (confinement, stop) = (confinement::find().await, CancellationToken::new());
     let keys = |used: Vec<UsedEnvironment>| used.into_iter().map(|one| one.key).collect();
     if let Some((commit, agreed)) = agreed(team, &run.request_id) {

@@ -27,6 +27,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{BootId, RequestId, RunId};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport};
+use crate::domain::usage::Usage;
 use crate::engine::{Answer, is_wanted, plan_is_full};
 use crate::git::{GitError, TreeId};
 use crate::model_proxy;
@@ -37,9 +38,9 @@ use crate::relay;
 use crate::store::StoreError;
 use crate::worker::{self, LOCAL_WORKER, MessageError};
 
-/// The lease of the worker in this process. It cannot be cut off from its hub, and a machine that slept or stood
-/// still must not cost the turns that were under way; so it lasts a day.
-const LEASE: Lease = Lease { lasts_ms: 24 * 60 * 60 * 1_000, renew_ms: 15_000 };
+/// The lease of the worker in this process. It cannot be cut off from its hub, and a machine that slept over the
+/// holidays must not cost the turns that were under way; so it lasts longer than any of that.
+const LEASE: Lease = Lease { lasts_ms: 365 * 24 * 60 * 60 * 1_000, renew_ms: 15_000 };
 
 /// Why an envelope could not be worked at all. What an agent does wrong is an outcome instead.
 #[derive(Debug, thiserror::Error)]
@@ -150,9 +151,22 @@ async fn send(team: &Team, run_id: &RunId, generation: u32, boot: Option<BootId>
     }
 }
 
+/// What a run of which nobody reports has used, as far as it was counted.
+async fn used_by(team: &Team, run: &Run) -> Result<Usage, tokio::task::JoinError> {
+    let folder = team.run_dir(run);
+    tasks::blocking(move || model_proxy::usage_in(&folder)).await
+}
+
 /// Counts a failed attempt of an envelope.
 async fn fail(team: &Team, envelope: &Envelope, reason: String, agent_lives: bool) {
-    let failed = Event::EnvelopeFailed { relay_id: envelope.relay_id.clone(), reason, agent_lives };
+    let relay_id = envelope.relay_id.clone();
+    let of_this = |run: &&Arc<Run>| run.envelope_id == relay_id;
+    let run = team.hub.read(|state| state.runs.values().find(of_this).cloned());
+    let usage = match run {
+        Some(run) => used_by(team, &run).await.unwrap_or_default(),
+        None => Usage::default(),
+    };
+    let failed = Event::EnvelopeFailed { relay_id, reason, agent_lives, usage };
     // Without a hub there is nobody to tell; the envelope stays where it is.
     let _ = team.insist(failed).await;
 }
@@ -329,8 +343,7 @@ impl RunFollower<'_> {
 
     /// Its generation is over without an outcome; what it has cost it has cost.
     async fn take_away(&self, run: &Run) -> Result<(), DispatchError> {
-        let folder = self.team.run_dir(run);
-        let usage = tasks::blocking(move || model_proxy::usage_in(&folder)).await?;
+        let usage = used_by(self.team, run).await?;
         let (run_id, generation) = (run.run_id.clone(), run.generation);
         self.team.insist(Event::RunTakenAway { run_id, generation, usage }).await?;
         Ok(())

@@ -37,6 +37,7 @@ use crate::git::{
     self, CheckedOut, CommitId, CommitRules, EnvironmentStore, GitError, MergeOutcome,
     MessageParts, PlannedCommit, PlannedMerge, Rebased, Worktree,
 };
+use crate::platform::full_disk;
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, EndedBy, RunFolderState, Spec};
@@ -193,9 +194,7 @@ async fn perform(
             Ok(EffectOutcome::BaseProven(proofs::base(team, request_id, stop).await?))
         }
         EffectKind::Merge { request_id, .. } => {
-            // One that has begun may be done already, and is brought to its end.
-            let has_begun = begun::<PlannedMerge>(effect)?.is_some();
-            if !has_begun && checks::proof_is_old(team, request_id).await? {
+            if !is_landing(team, effect).await? && checks::proof_is_old(team, request_id).await? {
                 return Ok(EffectOutcome::ChecksChanged);
             }
             merge(team, effect).await
@@ -340,6 +339,13 @@ async fn for_deciders(team: &Arc<Team>, candidate: Candidate) -> Result<Candidat
     .await?
 }
 
+/// Whether a merge has come so far that it is brought to its end, by whatever checks.
+async fn is_landing(team: &Arc<Team>, effect: &Effect) -> Result<bool, EffectError> {
+    let Some(plan) = begun::<PlannedMerge>(effect)? else { return Ok(false) };
+    let project = team.project.clone();
+    Ok(tasks::blocking(move || git::is_landing(&project, &plan)).await??)
+}
+
 async fn merge(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
     let lands = effect.kind.lands();
@@ -427,6 +433,10 @@ async fn land(
                 () = team.closing.cancelled() => return Err(EffectError::Unwanted),
                 () = tokio::time::sleep(busy_git::LOOK) => continue,
             }
+        }
+        if full_disk::full_path(&error, || team.project.path().to_owned()).is_some() {
+            // It stays begun, and goes on where there is room.
+            return Err(error.into());
         }
         tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
         return Ok((MergeOutcome::Merged { kept: Vec::new() }, Some(error.to_string())));

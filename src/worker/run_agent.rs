@@ -92,9 +92,9 @@ impl RunAgent {
         self.keep_aside(worktree).await?;
         let run = &mut self.job.run;
         if let Some(session) = earlier.iter().find_map(|it| agents::conversation(it, &run.agent)) {
+            // One that began after a hand-over has its summary, and what it had reported before.
+            run.task.work.handover.take_if(|left| left.session != session);
             run.resume = Some(session);
-            // It was told then what it had reported before.
-            run.task.work.handover.take_if(|left| left.session.is_empty());
         }
         // Whoever goes on with a conversation remembers edits that are not there any more.
         run.task.put_back |= run.resume.is_some();

@@ -156,6 +156,29 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
 }
 
 #[tokio::test]
+async fn no_check_is_judged_by_what_another_wrote_into_the_commits_files() {
+    let repo = Repo::new();
+    let specs = [
+        shell(
+            "writes",
+            "echo ok > state.txt; rm src/old.py; ln -sf /etc/passwd README.md; chmod +x src/app.py; \
+             mkdir build; touch build/x new.txt; touch -d 2001-01-01 .gitignore",
+        ),
+        shell("reads", "grep -q bad state.txt && test -f src/old.py && test ! -L README.md"),
+        shell("status", "test \"$(git status --porcelain)\" = '?? new.txt' && test -e build/x"),
+    ];
+    let (plan, confinement) = (plan(&specs), confinement::find().await);
+    let bad = |tree: &Path| put(&tree.join("state.txt"), "bad\n");
+    let evidence = checked_by(&repo, &plan, &confinement, bad).await.unwrap();
+    let passed = evidence.checks.iter().all(|run| run.verdict == CheckVerdict::Passed);
+    assert!(passed, "{:#?}", evidence.checks);
+    let log = std::fs::read_to_string(repo.root.join("scratch/1-writes.log")).unwrap();
+    assert!(log.contains("it changed 4 of the project's files"), "{log}");
+    let log = std::fs::read_to_string(repo.root.join("scratch/2-reads.log")).unwrap();
+    assert!(!log.contains("it changed"), "{log}");
+}
+
+#[tokio::test]
 async fn a_check_at_its_limit_ends_with_all_that_came_from_it() {
     let repo = Repo::new();
     let word = format!("{}.25", 1_000_000 + std::process::id());

@@ -4,7 +4,9 @@ use teams::domain::conflict::Conflict;
 use teams::domain::evidence::Candidate;
 use teams::domain::ids::RequestId;
 use teams::git::conflict::{sides, unsolved};
-use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge, verify_landed};
+use teams::git::merge::{
+    MergeOutcome, PlannedMerge, apply_merge, is_landing, plan_merge, verify_landed,
+};
 use teams::git::rebase::{Rebased, compose, rebase};
 use teams::git::{CommitId, GitError, Worktree, diff};
 
@@ -299,6 +301,46 @@ fn a_running_git_command_and_an_open_merge_are_waited_for() {
     assert!(matches!(error, GitError::OperationInProgress { .. }), "{error}");
     repo.git(&["rebase", "--abort"]);
     assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+}
+
+/// Between the moment at which a `git checkout` has read the branch and its end, the branch stays where it is.
+#[test]
+fn a_checkout_of_the_branch_that_is_under_way_is_waited_for() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    repo.git(&["checkout", "-qb", "feature"]);
+    let lock = repo.path.join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::IndexLocked { .. }), "{error}");
+    assert_eq!(repo.git(&["rev-parse", "main"]), candidate.base);
+    // What a command left that was killed long ago holds up nothing that lies elsewhere.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(&lock).unwrap().set_modified(long_ago).unwrap();
+    assert!(!is_landing(&repo.project(), &plan).unwrap());
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert!(is_landing(&repo.project(), &plan).unwrap());
+    assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+}
+
+#[test]
+fn the_branch_does_not_leave_a_worktree_behind_that_is_away() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    repo.git(&["checkout", "-qb", "feature"]);
+    let disk = repo.root.with_file_name("disk");
+    repo.git(&["worktree", "add", "-q", disk.to_str().unwrap(), "main"]);
+    repo.git(&["worktree", "lock", disk.to_str().unwrap()]);
+    let away = disk.with_file_name("away");
+    std::fs::rename(&disk, &away).unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::WorktreeAway { .. }), "{error}");
+    assert_eq!(repo.git(&["rev-parse", "main"]), candidate.base);
+    std::fs::rename(&away, &disk).unwrap();
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(git_in(&disk, &["status", "--porcelain"]), "");
 }
 
 #[test]

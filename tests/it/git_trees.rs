@@ -154,8 +154,10 @@ fn the_next_request_begins_with_the_files_of_the_one_before_and_with_nothing_els
         assert_eq!(text, repo.read(file), "{file}");
         assert_eq!(std::fs::metadata(next.path().join(file)).unwrap().nlink(), 1, "{file}");
     }
-    // What nobody touched was not written again.
+    // What nobody touched was not written again, and what no commit had is kept a while.
     assert_eq!(now[0], first[0]);
+    let lost = format!("refs/teams/lost/{}-ended:left/behind", request());
+    assert_eq!(repo.git(&["show", &lost]), "x");
     assert_eq!(git_in(&next.path(), &["status", "--porcelain", "--ignored"]), "");
 }
 
@@ -257,6 +259,31 @@ fn a_worktree_that_was_put_away_comes_back_as_it_was() {
     project.worktree(&request(), &repo.root).unwrap().put_away(at(9)).unwrap();
     project.release(&request(), &repo.root).unwrap();
     assert_eq!(repo.git(&["for-each-ref", "refs/teams/kept"]), "");
+    let lost = format!("refs/teams/lost/{}-ended", request());
+    assert_eq!(repo.git(&["show", &format!("{lost}:run.sh")]), "#!/bin/sh");
+    // It is of long ago, and kept since now.
+    assert_eq!(project.forget_lost(at(1_000_000), &Default::default()).unwrap(), 0);
+    assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)", "refs/teams/lost"]), lost);
+}
+
+#[test]
+fn line_ends_that_no_checkout_writes_are_not_handed_on() {
+    let repo = Repo::new();
+    repo.write(".gitattributes", "* text=auto\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "attributes"]);
+    let (project, worktree) = (repo.project(), repo.worktree());
+    put(&worktree.path().join("run.sh"), "#!/bin/sh\r\ntrue\r\n");
+    let candidate = repo.commit(&worktree);
+    let before = inodes(&worktree.path());
+    worktree.tree_id().unwrap();
+    repo.git(&["merge", "-q", "--ff-only", &candidate.commit]);
+    project.release(&request(), &repo.root).unwrap();
+    let next = project.worktree(&other("next"), &repo.root).unwrap();
+    assert_eq!(std::fs::read(next.path().join("run.sh")).unwrap(), b"#!/bin/sh\ntrue\n");
+    let same = inodes(&next.path()).iter().filter(|it| before.contains(it)).count();
+    assert_eq!(same, before.len() - 1, "what lies as it would be written stays");
+    assert_eq!(repo.git(&["for-each-ref", "refs/teams/lost"]), "");
 }
 
 #[test]

@@ -410,6 +410,13 @@ async fn a_server_that_does_not_count_is_counted_by_bytes() {
     ask(&proxy, "two/v1/messages", &token, &words).await.text().await.unwrap();
     let MeterReading { usage, guessed, .. } = proxy.counted();
     assert!(guessed && usage.input_tokens > 1_000, "{usage:?}");
+    let told = |input_tokens| Usage { input_tokens, ..Usage::default() };
+    assert_eq!(
+        proxy.settle(told(100)),
+        usage,
+        "what an agent was told may be its first prompt alone"
+    );
+    assert_eq!(proxy.settle(told(1 << 20)), told(1 << 20));
     assert!(usage.cost_usd > before + 1.0, "{usage:?}");
 }
 

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::folder::{STDERR_TAIL, end_turn};
 use super::follow::Start;
-use super::keep::{TurnPurpose, minus, read_json, read_kept, seen_usage, write_json, write_kept};
+use super::keep::{
+    TurnPurpose, forget_submitted, minus, read_json, read_kept, seen_usage, write_json, write_kept,
+};
 use super::memory::Driver;
 use super::watch::Watch;
 use crate::agents::error::RunError;
@@ -80,6 +82,8 @@ impl Driver {
             }
         }
         files::create_dir_all(&spec.run_dir)?;
+        // What the old conversation handed in as a result is none of the fresh one.
+        forget_submitted(&spec.run_dir)?;
         write_json(&spec.run_dir, FILE, &done)?;
         let mut fresh = spec.clone();
         fresh.resume = None;

@@ -43,11 +43,8 @@ mod watch;
 pub use again::conversation;
 use again::read_again;
 pub(super) use folder::turn_name;
-use folder::{
-    STDERR_TAIL, end_turn, input_bytes, interrupted_for, keep, turn_dir, turns, wait_for,
-};
+use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns, wait_for};
 use follow::{CutOff, FinishedTurn, Start};
-use hand_over::Weight;
 pub(super) use keep::{TurnPurpose, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
@@ -70,7 +67,9 @@ impl Driver {
         };
         let spec = fresh.as_ref().unwrap_or(spec);
         let outcome = match self.begin(spec, contract, watch).await {
-            Ok(ended) => self.settle(spec, contract, watch, ended, label).await,
+            Ok(ended) => {
+                self.settle(spec, contract, watch, ended, Progress::begun(spec), label).await
+            }
             Err(error) => failed(&error, label),
         };
         keep(spec, &outcome);
@@ -103,10 +102,14 @@ impl Driver {
             RunFolderState::Running(adoption) => wait_for(&adoption, watch).await?,
         };
         let purpose = TurnPurpose::of(&folder, number)?;
-        let turn = {
+        let (earlier, turn) = {
             // It may be much.
             let (spec, folder, watch) = (spec.clone(), folder.clone(), watch.clone());
-            tasks::blocking(move || read_again(&spec, &folder, purpose, &watch)).await??
+            tasks::blocking(move || {
+                let earlier = Progress::of_turns_before(&spec, number)?;
+                Ok::<_, RunError>((earlier, read_again(&spec, &folder, purpose, &watch)?))
+            })
+            .await??
         };
         if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
             // It could not go on without somebody to talk to.
@@ -116,7 +119,7 @@ impl Driver {
         let words = read_json(&folder, WORDS)?.unwrap_or_default();
         let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
         let ended = FinishedTurn { number, purpose, turn, exit, words, hint, stuck };
-        let outcome = self.settle(&spec, contract, watch, ended, label).await;
+        let outcome = self.settle(&spec, contract, watch, ended, earlier, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
     }
@@ -148,20 +151,9 @@ impl Driver {
         contract: &ContractFns,
         watch: &Watch,
         mut ended: FinishedTurn,
+        mut progress: Progress,
         label: String,
     ) -> AgentOutcome {
-        let mut progress = Progress {
-            session: spec.resume.clone(),
-            baseline: read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
-            usage_total: None,
-            usage: Usage::default(),
-            repairs: 0,
-            dropped: 0,
-            issues: Vec::new(),
-            agent: None,
-            heard: interrupted_for(spec, ended.number),
-            weight: Weight::default(),
-        };
         let outcome = loop {
             let (number, purpose) = (ended.number + 1, ended.purpose);
             progress.repairs = purpose.repairs;
@@ -195,7 +187,14 @@ impl Driver {
             if let Some(id) = &progress.session {
                 remember_usage(spec, id, total);
             }
-            minus(total, progress.baseline)
+            // The totals of Claude Code and Codex go on in a conversation that took over from another.
+            let is_another = progress.session != spec.resume;
+            match &spec.agent {
+                Agent::Acp(_) if is_another => total,
+                Agent::Acp(_) | Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => {
+                    minus(total, progress.baseline)
+                }
+            }
         });
         let usage = usage.plus(progress.usage);
         let (handed_over, before) = hand_over::done(spec).unzip();
@@ -222,16 +221,7 @@ impl Driver {
     ) -> Result<Box<RoleResult>, RejectedAnswer> {
         let FinishedTurn { number, turn, exit, stuck, .. } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
-        if turn.session.is_some() {
-            progress.session.clone_from(&turn.session);
-        }
-        progress.usage_total = turn.usage_total.or(progress.usage_total);
-        progress.usage = progress.usage.plus(turn.usage);
-        progress.heard.extend(&turn.heard);
-        progress.weight.add(&turn, input_bytes(spec, number));
-        if turn.agent.is_some() {
-            progress.agent.clone_from(&turn.agent);
-        }
+        progress.add(spec, number, &turn);
         if let Some(stuck) = stuck {
             return Err(RejectedAnswer::Failed(stuck));
         }

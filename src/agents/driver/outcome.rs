@@ -1,10 +1,15 @@
 //! What a run comes to, as the records keep it.
 
+use super::again::read_again;
+use super::folder::{input_bytes, interrupted_for, turn_dir};
 use super::hand_over::Weight;
+use super::keep::{TurnPurpose, read_json};
+use super::watch::Watch;
 use crate::agents::answer;
 use crate::agents::error::RunError;
 use crate::agents::run::{AgentOutcome, RunSpec};
-use crate::agents::turn::Failure;
+use crate::agents::run_folder::BASELINE;
+use crate::agents::turn::{Failure, Turn};
 use crate::domain::ids::MessageId;
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{BadAnswer, FailKind, RunOutcome};
@@ -23,6 +28,51 @@ pub(super) struct Progress {
     pub(super) agent: Option<String>,
     pub(super) heard: Vec<MessageId>,
     pub(super) weight: Weight,
+}
+
+impl Progress {
+    pub(super) fn begun(spec: &RunSpec) -> Progress {
+        Progress {
+            session: spec.resume.clone(),
+            baseline: read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
+            usage_total: None,
+            usage: Usage::default(),
+            repairs: 0,
+            dropped: 0,
+            issues: Vec::new(),
+            agent: None,
+            heard: Vec::new(),
+            weight: Weight::default(),
+        }
+    }
+
+    /// What came of the turns before this one, in an earlier team. Blocks.
+    pub(super) fn of_turns_before(spec: &RunSpec, number: u32) -> Result<Progress, RunError> {
+        let mut progress = Progress::begun(spec);
+        for earlier in 0..number {
+            let folder = turn_dir(spec, earlier);
+            let purpose = TurnPurpose::of(&folder, earlier)?;
+            // What it did was told while it did it.
+            let turn = read_again(spec, &folder, purpose, &Watch::default())?;
+            progress.add(spec, earlier, &turn);
+        }
+        progress.heard.extend(interrupted_for(spec, number));
+        Ok(progress)
+    }
+
+    /// Takes in what a turn came to.
+    pub(super) fn add(&mut self, spec: &RunSpec, number: u32, turn: &Turn) {
+        if turn.session.is_some() {
+            self.session.clone_from(&turn.session);
+        }
+        self.usage_total = turn.usage_total.or(self.usage_total);
+        self.usage = self.usage.plus(turn.usage);
+        self.heard.extend(&turn.heard);
+        self.weight.add(turn, input_bytes(spec, number));
+        if turn.agent.is_some() {
+            self.agent.clone_from(&turn.agent);
+        }
+    }
 }
 
 impl Failure {

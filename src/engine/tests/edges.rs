@@ -29,6 +29,7 @@ use crate::domain::request::{RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Input, Wake, decide};
 
@@ -131,23 +132,23 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
     let turns = world.request(&id).work.spent.turns;
     let failed = |world: &mut World, agent_lives| {
         let (relay_id, reason) = (relay_id.clone(), "cannot read exit.json".to_owned());
-        world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives });
+        let usage = Usage { output_tokens: 7, ..Usage::default() };
+        world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives, usage });
     };
     for _ in 0..2 * MAX_ENVELOPE_ATTEMPTS {
         failed(&mut world, true);
         assert!(world.state.runs.contains_key(&run.run_id), "its agent may still be at work");
         assert_eq!(world.state.envelopes[&relay_id].place, EnvelopeFolder::Inbox);
     }
-    let again = Event::RunTakenAway {
-        run_id: run.run_id.clone(),
-        generation: 1,
-        usage: Default::default(),
-    };
+    let again =
+        Event::RunTakenAway { run_id: run.run_id.clone(), generation: 1, usage: Usage::default() };
     assert_eq!(world.submit(again.clone()), Answer::Accepted);
     assert_eq!(world.submit(again), Answer::Ignored("the run is gone"));
     assert_eq!(world.state.runs[&run.run_id].generation, 2);
     assert_eq!(world.request(&id).work.spent.turns, turns, "it is the same run");
+    assert_eq!(world.request(&id).work.usage, Usage::default());
     failed(&mut world, false);
+    assert_eq!(world.request(&id).work.usage.output_tokens, 7, "it is in nobody's report");
     assert!(world.state.runs.is_empty() && !world.state.envelopes.contains_key(&relay_id));
     assert_eq!(world.request(&id).status, RequestStatus::Blocked);
 }
@@ -160,7 +161,12 @@ fn the_result_of_a_run_survives_an_error_on_the_way() {
     let run = run_of(&world, &todo, "run-a");
     world.submit(Event::RunStarting(run.clone()));
     let (relay_id, reason) = (run.envelope_id.clone(), "git is away".to_owned());
-    world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives: false });
+    world.submit(Event::EnvelopeFailed {
+        relay_id,
+        reason,
+        agent_lives: false,
+        usage: Usage::default(),
+    });
     assert_eq!(world.submit(Event::RunFinished(Box::new(finished(&run)))), Answer::Accepted);
 }
 

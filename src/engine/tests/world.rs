@@ -598,7 +598,7 @@ impl World {
         let run = self.outside.agents.remove(id).expect("an agent at work");
         let reason = "the disk is full".to_owned();
         let relay_id = run.envelope_id;
-        self.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives });
+        self.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives, usage: self.usage });
     }
 
     /// The process is killed and begins again: what it was at is lost, what it did is not.

@@ -15,7 +15,7 @@ use super::{home, times, tree};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::Isolation;
 use crate::git::trees::TreePool;
-use crate::git::{CommitId, GitError, Project, Result, TreeId, counts};
+use crate::git::{CommitId, GitError, Project, Result, TreeId, content, counts};
 use crate::platform::confinement::Confinement;
 use crate::platform::layers::{Layers, UpperLayer};
 use crate::platform::supervise::{self, EndedBy, Exit, OnCap, OnEof, Spec};
@@ -28,6 +28,7 @@ const TAIL_BYTES: usize = 4096;
 #[derive(Debug, Clone)]
 pub(super) struct CheckFolders {
     pub(super) project: Project,
+    pub(super) commit: CommitId,
     /// Logs, and what the supervisor needs; no check sees it.
     pub(super) scratch: PathBuf,
     pub(super) layout: Layout,
@@ -79,11 +80,20 @@ impl CheckFolders {
         let env = home::furnish(&layout.home.lies, &layout.home.seen, has_crates)?;
         Ok(CheckFolders {
             project: project.clone(),
+            commit,
             scratch: scratch.to_owned(),
             layout,
             carried,
             env,
         })
+    }
+
+    /// Puts the files of the commit back that a check has changed, and says which.
+    pub(super) fn put_back(&self) -> Result<Vec<PathBuf>> {
+        let (tree, seen) = (&self.layout.tree.lies, &self.layout.seen);
+        let view = content::view(self.project.repository()?, tree)?;
+        let target = view.find_commit(self.commit.0)?.tree()?;
+        content::put_back(&view, self.project.filters(), &target, tree, seen)
     }
 
     /// Puts what was prepared below what lies in the tree and in the home, or, where the kernel does not let us, into

@@ -34,7 +34,8 @@ mod view;
 /// Signals that come from outside of a program: SIGHUP, SIGINT, SIGKILL, SIGTERM.
 const ENDED_FROM_OUTSIDE: [i32; 4] = [1, 2, 9, 15];
 
-/// Runs all checks in one clean tree of `commit`, in order; a failure does not stop the next.
+/// Runs all checks in one clean tree of `commit`, in order; a failure does not stop the next. The files of the commit
+/// are put back after each, so that none is judged by what another wrote there; what a check makes beside them stays.
 ///
 /// With bubblewrap they see the tree at the project's own path, the system, tools, what is lent to them and
 /// nothing else. Under Landlock, or under nothing, the tree lies in a folder of the machine's temporary ones.
@@ -246,6 +247,19 @@ fn judge(
             "it has no network; `network: host` under the check in team_runtime.yaml gives it the machine's"
                 .to_owned(),
         );
+    }
+    let changed = place.put_back()?;
+    if !changed.is_empty() {
+        notes.push(format!(
+            "it changed {} of the project's files, which are put back before the next check: {}",
+            changed.len(),
+            changed
+                .iter()
+                .take(5)
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
+        ));
     }
     let log = place.scratch.join(format!("{number}-{}.log", file_name(&check.name)));
     let (digest, tail) = output.keep(&log, &text, &notes)?;
