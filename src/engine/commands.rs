@@ -146,7 +146,10 @@ fn ask(
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
     if let Some(id) = open {
-        return retry(turn, actor, &id);
+        return match turn.request(&id).and_then(intake::asks_back) {
+            Some((key, values)) => Answer::Say(plain(language, key, values)),
+            None => retry(turn, actor, &id),
+        };
     }
     if let Some(limit) = intake::too_many(turn, route.author_id, 1) {
         return Answer::Refused(plain(language, "too_many", json!({ "limit": limit })));

@@ -120,12 +120,17 @@ pub(super) fn reaches_somebody(turn: &mut Turn<'_>, id: &RequestId, key: Message
 }
 
 /// What is told to whoever writes to a request for which nobody reads any more: its commit is on the way to the branch,
-/// or it ends with an action that runs already.
+/// it ends with an action that runs already, or it is the card of a sprint's plan.
 pub(super) fn too_late(turn: &Turn<'_>, id: &RequestId) -> Option<CatalogText> {
     if train::is_merging(turn, id) {
         return Some(("words_too_late", json!({ "request_id": id.as_str() })));
     }
-    let operation = turn.request(id)?.work.operation_id.as_ref()?;
+    let request = turn.request(id)?;
+    if request.duty().is_some() && request.work.gate_id.is_some() {
+        // Nobody works on it any more: what is decided at its card ends it.
+        return Some(("words_at_plan", json!({})));
+    }
+    let operation = request.work.operation_id.as_ref()?;
     let runs = turn.before().operations.get(operation);
     let action = &runs.filter(|it| it.status == OperationStatus::Running)?.action;
     Some(("words_beside_action", json!({ "request_id": id.as_str(), "action": action })))

@@ -267,6 +267,11 @@ fn followed(turn: &Turn<'_>, text: &str) -> Option<RequestId> {
 /// said to that.
 fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static str, String)> {
     let room_of = turn.before().rooms.get(&message.channel_id).cloned();
+    let words = Followup::command("", message.content.clone(), turn.now);
+    let is_thanks = saved(message).is_empty() && words.is_thanks();
+    if room_of.is_some() && (is_thanks || followup::is_to_others(message)) {
+        return None;
+    }
     sprint::answered(turn, room_of.as_ref(), message)
 }
 
@@ -290,6 +295,12 @@ fn repeated(
     };
     let is_the_same = request.fingerprint == print(message);
     let new_files = saved(message).iter().any(|file| !request.artifacts.contains(file));
+    // Who asks once more has perhaps not seen what was asked back: that answers nothing.
+    if let Some((key, values)) = asks_back(request).filter(|_| is_the_same && !new_files) {
+        turn.record(id, EventKind::Reused, &message.author.name, "asked again", Value::Null);
+        reply(turn, message, key, values);
+        return Answer::Accepted;
+    }
     if request.status == RequestStatus::Blocked {
         if new_files {
             if !followup::add_followup(turn, id, message) {
@@ -328,6 +339,14 @@ fn repeated(
     turn.record(id, EventKind::Reused, &message.author.name, "asked again", Value::Null);
     reply(turn, message, "reused", values);
     Answer::Accepted
+}
+
+/// What is said to somebody who asks for the same again, where the request waits for an answer of theirs.
+pub(super) fn asks_back(request: &Request) -> Option<say::CatalogText> {
+    let code = request.blocked.as_ref()?.code;
+    let room = request.conversation.room.as_ref().and_then(|room| room.thread_id);
+    let values = json!({ "request_id": request.request_id.as_str(), "room": room });
+    matches!(code, BlockCode::Questions | BlockCode::Parts).then_some(("reused_asked", values))
 }
 
 /// A person lets a blocked request try again.

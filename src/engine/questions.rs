@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::turn::Turn;
-use super::{ending, say};
+use super::{ending, intent, say};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::intent::Intent;
@@ -101,9 +101,12 @@ pub(super) fn is_asked(request: &Request) -> bool {
     request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::Questions)
 }
 
-/// Words for a request that waits for answers: they answer what is open, and the planner reads them whole.
+/// Words for a request that waits for answers: they answer what is open, and the planner reads them whole. A question
+/// back answers nothing: the planner reads it, and may ask again.
 pub(super) fn answered_in_words(turn: &mut Turn<'_>, id: &RequestId, by: &DecidedBy, words: &str) {
-    if !turn.request(id).is_some_and(is_asked) {
+    if !turn.request(id).is_some_and(is_asked)
+        || intent::read(words).intent == Some(Intent::Question)
+    {
         return;
     }
     let text = flat(words);
@@ -140,6 +143,18 @@ pub(super) fn reworded(request: &mut Request, message: MessageId, words: &str) -
         }
     }
     changed
+}
+
+/// A message that answered questions is gone: what it decided is as the planner assumes.
+pub(super) fn taken_back(request: &mut Request, message: MessageId) {
+    for decision in &mut request.work.decisions {
+        if let Some(DecidedAnswer { by: DecidedBy::Person { message_id, .. }, .. }) =
+            &decision.answer
+            && *message_id == Some(message)
+        {
+            decision.assume();
+        }
+    }
 }
 
 /// The request is planned anew while people are asked: where nobody has answered anything, the planner may ask again; else

@@ -15,7 +15,8 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
-use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
+use crate::domain::time::Timestamp;
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -222,11 +223,19 @@ fn withdraw(
     is_first: bool,
 ) -> Answer {
     if !is_first {
-        if let Some(request) = turn.edit(id) {
-            request.params.followups.retain(|followup| followup.message_id != Some(message_id));
-            request.params.unread_words.retain(|key| *key != message_id);
-        }
+        let was_heard = runs::has_told(turn, id, message_id);
+        let now = turn.now;
+        let Some(request) = turn.edit(id) else { return Answer::Ignored("gone") };
+        let params = &mut request.params;
+        let was_heard = was_heard || !params.unread_words.contains(&message_id);
+        let at = params.followups.iter().position(|it| it.message_id == Some(message_id));
+        let words = at.map(|at| params.followups.remove(at));
+        params.unread_words.retain(|key| *key != message_id);
+        questions::taken_back(request, message_id);
         turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
+        if let Some(words) = words.filter(|it| was_heard && it.asks_for_something()) {
+            tell_of_taking_back(turn, id, &words, now);
+        }
         return Answer::Accepted;
     }
     let started = turn.request(id).is_some_and(has_begun);
@@ -244,6 +253,23 @@ fn withdraw(
     ending::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     Answer::Accepted
 }
+
+/// Roles have read what somebody takes back: whoever works hears that, and nothing ends before it is heeded.
+fn tell_of_taking_back(turn: &mut Turn<'_>, id: &RequestId, words: &Followup, now: Timestamp) {
+    let title = say::cut(&words.body, TAKEN_BACK);
+    let body = format!("I took back what I wrote before; do not go by it: “{title}”");
+    let taking_back =
+        Followup { is_others: words.is_others, ..Followup::command(&words.author_name, body, now) };
+    let key = taking_back.key();
+    let Some(request) = turn.edit(id) else { return };
+    request.params.take_in(taking_back);
+    let values = json!({ "title": say::title(&words.body) });
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.taken_back", values);
+    reaches_somebody(turn, id, key);
+}
+
+/// Characters of what was taken back that roles are told.
+const TAKEN_BACK: usize = 2_000;
 
 /// Work has begun, and whoever deleted the message may have meant no more than to tidy up: it goes on, and a
 /// button is there for the other answer.

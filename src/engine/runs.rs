@@ -272,6 +272,13 @@ pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
     }
 }
 
+/// Whether the agent at work has these words, or is about to.
+pub(super) fn has_told(turn: &Turn<'_>, id: &RequestId, message_id: MessageId) -> bool {
+    let run = turn.request(id).and_then(|request| request.work.active_run.as_ref());
+    let run = run.and_then(|run| turn.before().runs.get(run));
+    run.is_some_and(|run| run.controls.iter().any(|control| control.message_id == message_id))
+}
+
 /// The next control of the run at work.
 fn say_to_agent(
     turn: &mut Turn<'_>,

@@ -142,7 +142,8 @@ pub(super) fn as_sprint(
         request.work.decisions.iter().filter_map(PlanDecision::line).collect();
     let said = request.params.followups.iter().filter(|words| !words.at_gate);
     let said = said.map(|words| format!("{}: {}", words.author_name, words.body)).collect();
-    let brief = [vec![request.body.clone()], said, decided].concat().join("\n");
+    // What was decided is short, and not cut off where the rest is long.
+    let brief = [decided, vec![request.body.clone()], said].concat().join("\n");
     let kickoff = Kickoff {
         milestone: say::title(&request.scope),
         brief,

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, coverage, next_slot, position, say, sourcing, todos};
+use super::{closeout, coverage, follow, next_slot, position, say, sourcing, todos};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
@@ -71,6 +71,9 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
     for (at, todo) in todos.iter().enumerate() {
         match todo.progress.status {
             TodoStatus::Running if lands(turn, todo) => {}
+            TodoStatus::Running if waits_for_a_yes(turn, todo) => {
+                follow::outlives(turn, id, at, todo);
+            }
             TodoStatus::Queued | TodoStatus::Running => put_back(turn, id, at, todo),
             TodoStatus::Blocked => put_aside(turn, todo),
             TodoStatus::Uncommitted
@@ -85,6 +88,13 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
 /// Whether the commit of a todo is on its way to the branch.
 fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
     todo.progress.request_id.as_ref().is_some_and(|id| train::is_merging(turn, id))
+}
+
+/// Whether a todo is built, and somebody is asked whether its commit may go to the branch.
+fn waits_for_a_yes(turn: &Turn<'_>, todo: &Todo) -> bool {
+    let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
+    let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
+    gate.is_some_and(|it| it.kind.is_about_commit())
 }
 
 /// A todo that was not delivered: its item waits again.

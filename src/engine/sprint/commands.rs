@@ -65,6 +65,13 @@ pub(in crate::engine) fn started(
     {
         return Err(("sprint.refused.active", json!({ "sprint_id": active.as_str() })));
     }
+    // A request that becomes a sprint stays to be read as it is.
+    if kickoff.source_request_id.is_none() && is_too_much(&kickoff) {
+        let values = json!({
+            "requirements": REQUIREMENTS.0, "line": REQUIREMENTS.1, "brief": BRIEF, "files": ARTIFACTS,
+        });
+        return Err(("sprint.refused.too_much", values));
+    }
     let kickoff = cut(kickoff);
     if kickoff.milestone.is_empty() {
         return Err(("sprint.refused.milestone", json!({})));
@@ -72,6 +79,17 @@ pub(in crate::engine) fn started(
     let milestone = kickoff.milestone.clone();
     let id = start::begin(turn, Trigger::ManualStart, kickoff);
     Ok(("sprint.accepted", json!({ "sprint_id": id.as_str(), "milestone": milestone })))
+}
+
+/// Whether a part of it would be cut off.
+fn is_too_much(kickoff: &Kickoff) -> bool {
+    let longer = |text: &str, most| text.chars().count() > most;
+    let Kickoff { requirements, artifacts, brief, request_text, .. } = kickoff;
+    longer(brief, BRIEF)
+        || brief.is_empty() && longer(request_text, BRIEF)
+        || requirements.iter().any(|it| longer(it, REQUIREMENTS.1))
+        || requirements.iter().filter(|it| !it.is_empty()).count() > REQUIREMENTS.0
+        || artifacts.len() > ARTIFACTS
 }
 
 fn cut(kickoff: Kickoff) -> Kickoff {

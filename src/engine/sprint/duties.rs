@@ -82,6 +82,13 @@ pub(super) fn create(
 
 /// A role did its duty; what follows from it, follows when the decision closes.
 pub(in crate::engine) fn result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    if let Some(request) = turn.request(id).filter(|it| it.params.has_unread())
+        && let Some(role) = request.route.current_role
+    {
+        // Somebody wrote to it meanwhile, and whoever does it has not read that.
+        let scope = request.scope.clone();
+        return handoff::delegate(turn, id, role, None, &scope, None);
+    }
     let status =
         if result.is_negative() { RequestStatus::Failed } else { RequestStatus::Completed };
     ending::end(turn, id, status, "sprint.duty", json!({}));

@@ -168,7 +168,8 @@ fn moved(
         commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
         proven_through: request.outcome.proven_through.clone().unwrap_or_default(),
         version_control_message: if status == TodoStatus::Uncommitted {
-            request.blocked.as_ref().map(|b| b.code.word().to_owned()).unwrap_or_default()
+            let blocked = request.blocked.as_ref().map(|blocked| blocked.code.word());
+            blocked.unwrap_or("its commit waits to be let through").to_owned()
         } else {
             String::new()
         },
@@ -180,6 +181,16 @@ fn moved(
         ..old.clone()
     };
     with_paths(turn, request, moved)
+}
+
+/// A todo whose commit waits for somebody's yes when its sprint ends: it stays what it is, and its item follows it.
+pub(super) fn outlives(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo) {
+    let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id)).cloned();
+    let Some(request) = request else { return };
+    let progress = moved(turn, &todo.progress, &request, TodoStatus::Uncommitted);
+    let todo = Todo { progress: progress.clone(), ..todo.clone() };
+    turn.edit_todo(sprint, at, |place| *place = progress);
+    item(turn, sprint, &todo, &request);
 }
 
 /// Why a todo is over without a change, where a person decided that.

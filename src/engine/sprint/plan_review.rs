@@ -85,7 +85,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let is_open = turn.sprint(&id).is_some_and(|sprint| sprint.planning.review.is_open());
     match stance {
         Stance::Allow if !is_open && is_read => goes_on(turn, &id),
-        Stance::Refuse => turned_down(turn, &id),
+        Stance::Refuse => turned_down(turn, &id, Refusal::Rules),
         Stance::Ask | Stance::Allow => ask(turn, &id),
     }
 }
@@ -182,7 +182,10 @@ fn decided(turn: &mut Turn<'_>, id: &SprintId, request: &Request) {
         }
         goes_on(turn, id);
     } else if said.is_empty() {
-        turned_down(turn, id);
+        let mut gates = turn.before().gates.values();
+        let its = gates.find(|gate| gate.request_id == request.request_id);
+        let is_over = its.and_then(|gate| gate.expires_at).is_some_and(|at| at <= turn.now);
+        turned_down(turn, id, if is_over { Refusal::Time } else { Refusal::Person });
     } else {
         let found = reason(&work.plan_review);
         let words = std::iter::once(found.as_str()).filter(|it| !it.is_empty()).chain(said);
@@ -195,13 +198,32 @@ fn goes_on(turn: &mut Turn<'_>, id: &SprintId) {
     initial::ready(turn, id);
 }
 
+/// What has not let the plan of a sprint through.
+#[derive(Clone, Copy)]
+enum Refusal {
+    Person,
+    /// Nobody decided in time.
+    Time,
+    /// The configuration.
+    Rules,
+}
+
 /// Nobody wants it so: the sprint stops, and one that goes on later chooses its todos anew.
-fn turned_down(turn: &mut Turn<'_>, id: &SprintId) {
+fn turned_down(turn: &mut Turn<'_>, id: &SprintId, by: Refusal) {
     let found = turn.sprint(id).map(|sprint| reason(&sprint.planning.review)).unwrap_or_default();
-    plan_again(turn, id, format!("a person turned the plan down; {found}").trim_end_matches("; "));
-    let reason = "its plan was turned down";
+    let (by, told, reason) = match by {
+        Refusal::Person => ("person", "a person turned the plan down", "its plan was turned down"),
+        Refusal::Time => {
+            ("time", "nobody decided in time", "nobody decided about its plan in time")
+        }
+        Refusal::Rules => {
+            ("rules", "no plan is let through", "the configuration lets no plan through")
+        }
+    };
+    plan_again(turn, id, format!("{told}; {found}").trim_end_matches("; "));
     let (status, closeout) = (SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete);
-    say::error(turn, id, "sprint.plan_rejected", json!({ "sprint_id": id.as_str() }));
+    let values = json!({ "sprint_id": id.as_str(), "by": by });
+    say::error(turn, id, "sprint.plan_rejected", values);
     closing::end(turn, id, status, closeout, reason);
 }
 

@@ -243,7 +243,10 @@ fn keep_planned(old: &Item, source: ItemSource, item: Item) -> Item {
 /// people.
 fn of_people(known: Option<&Item>, source: ItemSource, mut item: Item, checks: &[String]) -> Item {
     if source == ItemSource::User {
-        item.persons_criteria.clone_from(&item.acceptance_criteria);
+        // Who changes something else of it has written none of them.
+        let same = known.filter(|old| old.acceptance_criteria == item.acceptance_criteria);
+        let theirs = same.map_or(&item.acceptance_criteria, |old| &old.persons_criteria);
+        item.persons_criteria = theirs.clone();
         return item;
     }
     item.persons_criteria = known.map(|old| old.persons_criteria.clone()).unwrap_or_default();

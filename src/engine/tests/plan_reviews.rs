@@ -5,9 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::scenes::{report, work_until};
+use super::sprints::key;
+use super::steering::{finished, run_of};
 use super::world::{GUILD, OWNER, Todo, World, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::block::BlockCode;
+use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
 use crate::domain::guard::Guard;
@@ -18,6 +21,7 @@ use crate::domain::item::{Item, ItemSource};
 use crate::domain::outgoing::{Act, ButtonAct, Post};
 use crate::domain::plan_review::PlanReviewer;
 use crate::domain::policy::{GateTable, Policy};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::{ReplyRoute, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
@@ -422,7 +426,8 @@ fn a_sprint_whose_plan_was_turned_down_goes_on_with_todos_that_are_chosen_anew()
     let gate = the_gate(&world);
     // Words for the request at the card guide nobody: whoever may only ask overturns no decision.
     let (request_id, text) = (gate.request_id.clone(), "one more thing".to_owned());
-    world.command(Command::Steer { request_id, text });
+    let said = world.command(Command::Steer { request_id, text });
+    assert_eq!(key(&said), "words_at_plan", "who writes them is told");
     world.command(press(&gate, ButtonAct::Reject));
     world.finish_well();
     assert_eq!(the_sprint(&world).status, SprintStatus::Blocked);
@@ -432,6 +437,48 @@ fn a_sprint_whose_plan_was_turned_down_goes_on_with_todos_that_are_chosen_anew()
     assert_eq!(ended.status, SprintStatus::Completed);
     let done = ended.work.todos.iter().filter(|it| it.progress.status == TodoStatus::Committed);
     assert_eq!((done.count(), world.landed()), (3, 3));
+}
+
+#[test]
+fn a_plan_that_nobody_decided_about_is_turned_down_by_no_person() {
+    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
+    for (gates, by) in [
+        (gates.clone(), "time"),
+        (GateTable { sprint_plan: Some(Stance::Refuse), ..gates }, "rules"),
+    ] {
+        let mut world = World::new(Policy { gates, ..policy() });
+        read_sprint(&mut world, &[0]);
+        while !world.state.gates.is_empty() {
+            assert!(world.wait_until_due());
+        }
+        let told = world.log.iter().find_map(|change| {
+            let Change::Save(AnyRecord::Outgoing(it)) = change else { return None };
+            let Act::Post(Post { content, .. }) = &it.act else { return None };
+            (content.key == "sprint.plan_rejected").then(|| content.values["by"].clone())
+        });
+        assert_eq!(told.expect("words"), by);
+        let reason = the_sprint(&world).planning.last_reopen_reason;
+        assert!(!reason.contains("person"), "{reason}");
+    }
+}
+
+#[test]
+fn words_that_no_planner_of_a_sprint_has_read_are_read_before_its_step_is_over() {
+    let mut world = World::new(policy());
+    world.command(Command::SprintStart {
+        kickoff: Box::new(Kickoff { milestone: "Faster".to_owned(), ..Kickoff::default() }),
+    });
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let run = run_of(&world, &todo, "run-plan");
+    world.submit(Event::RunStarting(run.clone()));
+    let request_id = run.request_id.clone();
+    world.command(Command::Steer { request_id, text: "leave payments out".to_owned() });
+    world.submit(Event::RunFinished(Box::new(finished(&run))));
+    let next = work_until(&mut world, |role, _| role == Role::Planner);
+    let again = run_of(&world, &next, "run-again");
+    assert_eq!(again.request_id, run.request_id, "the same step, with the words");
+    world.submit(Event::RunStarting(again.clone()));
+    assert!(!world.request(&run.request_id).params.has_unread());
 }
 
 #[test]

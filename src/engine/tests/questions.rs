@@ -155,6 +155,28 @@ fn words_in_the_room_answer_what_is_open_and_the_planner_reads_them() {
 }
 
 #[test]
+fn who_asks_once_more_or_asks_back_has_decided_nothing() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.deliver();
+    let again = world.words(GENERAL, 6_000, FEATURE);
+    world.submit(Event::Message(again));
+    assert!(world.said.contains(&"reused_asked".to_owned()), "{:?}", world.said);
+    assert_eq!(code(&world, &id), Some(BlockCode::Questions));
+    let back = in_room(&world, &id, "What would casual mean for the users that we have?");
+    world.submit(Event::Message(back));
+    assert!(decided(&world, &id).is_empty(), "{:?}", decided(&world, &id));
+    // The planner has read it, and may ask anew.
+    let todo = planning(&mut world);
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(asks())));
+    assert_eq!(code(&world, &id), Some(BlockCode::Questions));
+    world.submit(Event::Message(Message {
+        message_id: MessageId(6_001),
+        ..in_room(&world, &id, "casual")
+    }));
+    assert_eq!(decided(&world, &id)[0], "Which form? casual (decided by owner)");
+}
+
+#[test]
 fn people_are_asked_about_features_only_and_nowhere_where_assumptions_are_enough() {
     let assumes = Policy { planning: PlanningMode::Assume, ..policy() };
     for (policy, words) in [(assumes, FEATURE), (policy(), "fix the typo in the greeting")] {

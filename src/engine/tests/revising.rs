@@ -301,6 +301,32 @@ fn begins_anew(role: Role, is_read: bool) {
 }
 
 #[test]
+fn what_is_taken_back_after_an_agent_has_it_is_taken_back_for_everybody() {
+    let (mut world, id, room) = in_a_room(|_| true);
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    let words = world.words(room, 90, "also drop the table of users");
+    world.submit(Event::Message(words));
+    world.submit(Event::MessageDeleted { channel_id: room, message_id: MessageId(90) });
+    let controls = &world.state.runs[&run.run_id].controls;
+    let told: Vec<&str> = controls.iter().map(|it| it.text.as_str()).collect();
+    assert!(matches!(told[..], [_, taken] if taken.contains("took back")), "{told:?}");
+    assert!(world.said.contains(&"room.taken_back".to_owned()));
+    let params = world.request(&id).params;
+    assert_eq!((params.followups.len(), params.unread_words.len()), (1, 1), "nothing ends before");
+    // What nobody has read is gone without a word.
+    let (mut world, id, room) = in_a_room(|_| true);
+    work_until(&mut world, |role, _| role == Role::Developer);
+    let words = world.words(room, 90, "also drop the table of users");
+    world.submit(Event::Message(words));
+    world.submit(Event::MessageDeleted { channel_id: room, message_id: MessageId(90) });
+    let params = world.request(&id).params;
+    assert!(params.followups.is_empty() && !params.has_unread());
+    assert!(!world.said.contains(&"room.taken_back".to_owned()));
+}
+
+#[test]
 fn only_words_that_are_meant_for_it_let_a_blocked_request_go_on_and_an_ended_room_begin_another() {
     let mut world = World::new(policy());
     let id = world.message("make it red");

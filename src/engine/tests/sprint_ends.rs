@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
-use super::world::{Move, Todo as Next, World, candidate, crash, good_effect, policy, result};
+use super::world::{
+    Move, Todo as Next, World, candidate, crash, good_effect, policy, press, result,
+};
 use crate::domain::attachment::Attachment;
 use crate::domain::effect::{
     Effect, EffectKind, EffectOutcome, EffectState, GitObstacle, Inspection, ProofMode,
@@ -17,6 +19,7 @@ use crate::domain::incoming::Command;
 use crate::domain::item::{Item, ItemSource, ItemStatus};
 use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::domain::modes::SprintMode;
+use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{GateTable, Policy, SprintPolicy};
 use crate::domain::request::{Request, RequestRoute, RequestStatus, RequestWork};
 use crate::domain::result::ResultStatus;
@@ -254,6 +257,40 @@ fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_s
     assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
     assert_eq!(world.state.scheduler.active_sprint_id, None);
     assert_eq!(key(&world.command(kickoff())), "sprint.accepted");
+}
+
+#[test]
+fn a_stop_at_once_leaves_what_is_built_to_whoever_is_asked_about_its_commit() {
+    let gates = GateTable { commit: Stance::Ask, ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..by_hand() });
+    world.command(kickoff());
+    while world.state.gates.is_empty() {
+        let next = world.moves().first().cloned().expect("something to do");
+        world.move_well(&next);
+    }
+    let gate = world.state.gates.values().next().cloned().expect("a gate");
+    let id = gate.request_id.clone();
+    world.command(Command::SprintStop { now: true });
+    finish(&mut world);
+    assert!(sprint(&world).status.is_terminal());
+    assert!(world.state.gates.contains_key(&gate.gate_id), "somebody can still let it through");
+    let item = world.item(world.request(&id).backlog_id.as_ref().expect("an item"));
+    assert_eq!(item.status, ItemStatus::Blocked);
+    world.command(press(&gate, ButtonAct::Approve));
+    finish(&mut world);
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    let item = world.item(world.request(&id).backlog_id.as_ref().expect("an item"));
+    assert_eq!(item.status, ItemStatus::Done);
+}
+
+#[test]
+fn a_sprint_of_more_than_it_takes_is_refused_and_not_cut() {
+    let mut world = World::new(by_hand());
+    let requirements = (1..=41).map(|number| format!("R {number}")).collect();
+    let kickoff = Kickoff { milestone: "Much".to_owned(), requirements, ..Kickoff::default() };
+    let said = world.command(Command::SprintStart { kickoff: Box::new(kickoff) });
+    assert_eq!(key(&said), "sprint.refused.too_much");
+    assert!(world.state.sprints.is_empty());
 }
 
 /// A sprint whose first todo's commit is on its way to the branch, and the effect that brings it there.

@@ -10,7 +10,7 @@ use crate::domain::config::CutoffTime;
 use crate::domain::event::Event;
 use crate::domain::gate::Stance;
 use crate::domain::ids::{ItemId, SubjectId};
-use crate::domain::incoming::Command;
+use crate::domain::incoming::{Command, Message};
 use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::policy::{Policy, SprintPolicy};
@@ -348,6 +348,14 @@ fn brought_back(way: &str) {
         "by its id" => (GENERAL, format!("resume {}, in blue", item.backlog_id)),
         _ => (GENERAL, " Second. ".to_owned()),
     };
+    if let Some(room) = room {
+        for (number, text) in [(76_000, "thanks!"), (76_001, "<@7> leave this for now")] {
+            let words = Message { addressed: false, ..world.words(room, number, text) };
+            world.submit(Event::Message(words));
+        }
+        let item = world.state.backlog.values().next().cloned().expect("an item");
+        assert_eq!(item.status, ItemStatus::Blocked, "that answers nothing");
+    }
     let words = world.words(channel, number, &said);
     world.submit(Event::Message(words));
     let item = world.state.backlog.values().next().cloned().expect("an item");
@@ -592,6 +600,13 @@ fn what_is_under_way_stays_what_it_was_when_it_began_and_what_waits_may_change()
     };
     assert_eq!(item("first"), ("do the first thing", vec!["it works".into()]));
     assert_eq!(item("third"), ("something else", vec!["another one".into()]));
+    // Who changes something else of it has not made its criteria their own.
+    let third = world.state.backlog.values().find(|it| it.title == "third").expect("an item");
+    let (id, payload) =
+        (third.backlog_id.clone(), json!({ "backlog_id": third.backlog_id, "priority_rank": 1 }));
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    let third = world.item(&id);
+    assert_eq!((third.priority_rank, third.persons_criteria.len()), (1, 0));
 }
 
 fn statuses_of(world: &World) -> Vec<(String, TodoStatus)> {
