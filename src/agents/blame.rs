@@ -84,6 +84,7 @@ pub fn rate_limit(event: &Event, now: Timestamp) -> Option<Option<Option<Timesta
         | Event::Warning(_)
         | Event::Context { .. }
         | Event::Usage(_)
+        | Event::Used(_)
         | Event::Agent(_)
         | Event::Heard(_)
         | Event::UsageTotal(_)

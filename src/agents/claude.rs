@@ -3,7 +3,7 @@
 //! It gets its prompt as a line on a standard input that stays open: what people say while it works is
 //! another line, which it reads after the tool that is running, and it echoes what it has taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -208,6 +208,9 @@ pub struct ClaudeCodec {
     unheard: Vec<String>,
     last_error: Option<String>,
     over: bool,
+    /// Answers of the model since the last result, and what they have used.
+    answers: BTreeSet<String>,
+    used: Usage,
 }
 
 impl Codec for ClaudeCodec {
@@ -216,7 +219,12 @@ impl Codec for ClaudeCodec {
         let of_its_own = line.get("parent_tool_use_id").is_none_or(Value::is_null);
         match text(line, "type").as_str() {
             "system" => self.system(line),
-            "assistant" if of_its_own => self.assistant(line.get("message")),
+            "assistant" => {
+                let message = line.get("message");
+                let used = message.and_then(|message| self.used(message));
+                let events = if of_its_own { self.assistant(message) } else { Vec::new() };
+                events.into_iter().chain(used).collect()
+            }
             "user" if line.get("isReplay") == Some(&Value::Bool(true)) => self.echoed(line),
             "user" if of_its_own => tool_ends(line),
             "result" => self.result(line),
@@ -309,6 +317,25 @@ impl ClaudeCodec {
             .collect()
     }
 
+    /// What it has used since its last result. Each block of an answer comes with the count of the whole, of which what it
+    /// has written is known at the end alone.
+    fn used(&mut self, message: &Value) -> Option<Event> {
+        let usage = message.get("usage")?;
+        if !self.answers.insert(text(message, "id")) {
+            return None;
+        }
+        let (cached, written) =
+            (number(usage, "cache_read_input_tokens"), number(usage, "output_tokens"));
+        let answer = Usage {
+            input_tokens: request_size(usage).saturating_sub(written),
+            cached_tokens: cached,
+            output_tokens: written,
+            cost_usd: 0.0,
+        };
+        self.used = self.used.plus(answer);
+        Some(Event::Used(self.used))
+    }
+
     /// It echoes a message when it takes it up.
     fn echoed(&mut self, line: &Value) -> Vec<Event> {
         let uuid = text(line, "uuid");
@@ -318,6 +345,7 @@ impl ClaudeCodec {
 
     /// The end of a turn, but not of the work while there are words that it has yet to take up.
     fn result(&mut self, line: &Value) -> Vec<Event> {
+        (self.answers, self.used) = Default::default();
         let mut events = vec![Event::UsageTotal(usage(line))];
         events.extend(window(line).map(|size| Event::Context { used: None, size: Some(size) }));
         if text(line, "subtype") == "error_max_structured_output_retries" {

@@ -55,6 +55,8 @@ pub enum Event {
     },
     /// Tokens of this turn alone.
     Usage(Usage),
+    /// Tokens that the turn under way has used so far, where no `Usage` or `UsageTotal` tells them yet.
+    Used(Usage),
     /// The agent's name and version.
     Agent(String),
     /// It took the words of this message into its conversation.
@@ -88,6 +90,7 @@ impl Event {
             | Self::Warning(_)
             | Self::Context { .. }
             | Self::Usage(_)
+            | Self::Used(_)
             | Self::Agent(_)
             | Self::Heard(_)
             | Self::UsageTotal(_)

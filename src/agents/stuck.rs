@@ -152,6 +152,7 @@ impl Habits {
             | Event::Warning(_)
             | Event::Context { .. }
             | Event::Usage(_)
+            | Event::Used(_)
             | Event::Agent(_)
             | Event::Heard(_)
             | Event::UsageTotal(_)

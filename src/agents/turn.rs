@@ -78,6 +78,8 @@ pub(super) struct Turn {
     pub(super) usage_total: Option<Usage>,
     /// What this turn spent, where the agent says so rather than totals.
     pub(super) usage: Usage,
+    /// See [`Event::Used`].
+    pub(super) untold: Usage,
     /// The agent's own name and version.
     pub(super) agent: Option<String>,
     /// Messages that it took while it worked.
@@ -103,6 +105,7 @@ impl Turn {
             session: None,
             usage_total: None,
             usage: Usage::default(),
+            untold: Usage::default(),
             agent: None,
             heard: Vec::new(),
             context: (None, None),
@@ -195,7 +198,13 @@ impl Turn {
                 self.answer = Some(text.clone());
             }
             Event::Retry(reason) => self.last_retry = Some(reason.clone()),
-            Event::UsageTotal(usage) => self.usage_total = Some(*usage),
+            Event::UsageTotal(usage) => {
+                self.usage_total = Some(*usage);
+                if usage.tokens() > 0 {
+                    self.untold = Usage::default();
+                }
+            }
+            Event::Used(usage) => self.untold = *usage,
             Event::LimitEnds(at) => self.limit_ends = *at,
             Event::Done => self.terminal = Some(Terminal::Done),
             Event::Failed { kind, message } => {
@@ -208,7 +217,10 @@ impl Turn {
             Event::ToolEnd { id, .. } => {
                 self.open_tools.remove(id);
             }
-            Event::Usage(usage) => self.usage = self.usage.plus(*usage),
+            Event::Usage(usage) => {
+                self.usage = self.usage.plus(*usage);
+                self.untold = Usage::default();
+            }
             Event::Agent(name) => self.agent = Some(name.clone()),
             Event::Heard(id) => self.heard.push(*id),
             Event::Context { used, size } => {

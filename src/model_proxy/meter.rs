@@ -37,6 +37,8 @@ pub struct MeterReading {
     pub limited_until: Option<Timestamp>,
     /// The run asked for more than it may spend, and was refused.
     pub over_budget: bool,
+    /// What its agent says that it has used, with what that costs: no call to a model came by here.
+    pub told: Usage,
 }
 
 /// What is kept of a proxy, so that a restart goes on with it.
@@ -105,6 +107,22 @@ impl Meter {
 
     pub(super) fn counted(&self) -> MeterReading {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).counted
+    }
+
+    /// Takes what the agent says that it has used so far; whether that is what the run may spend. Where its calls come by
+    /// here, that is known better.
+    pub(super) fn tell(self: &Arc<Self>, told: Usage) -> bool {
+        let told = self.models.prices.priced(&self.asked, told);
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.counted.requests > 0 {
+                return false;
+            }
+            kept.counted.told = told;
+        }
+        self.spending.set(told);
+        Arc::clone(self).keep_later();
+        self.is_spent()
     }
 
     /// Whether the run has spent what it may.
@@ -198,10 +216,11 @@ pub(super) fn read_kept(run_dir: &Path) -> Result<Option<SavedAccess>, ModelProx
     Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
-/// What was counted of a run that nobody reports about; nothing where it had no proxy, or that cannot be read.
+/// What is known of a run that nobody reports about; nothing where it had no proxy, or that cannot be read.
 #[must_use]
 pub fn usage_in(run_dir: &Path) -> Usage {
-    read_kept(run_dir).ok().flatten().map(|kept| kept.counted.usage).unwrap_or_default()
+    let counted = read_kept(run_dir).ok().flatten().map(|kept| kept.counted).unwrap_or_default();
+    if counted.requests > 0 { counted.usage } else { counted.told }
 }
 
 /// Whether a run has, or had, a proxy.

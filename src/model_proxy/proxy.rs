@@ -99,6 +99,12 @@ impl ModelProxy {
         self.meter.counted()
     }
 
+    /// Takes what the agent says that it has used so far; whether the run has spent what it may.
+    #[must_use]
+    pub fn tell(&self, told: Usage) -> bool {
+        self.meter.tell(told)
+    }
+
     /// What a run has used: as was counted here, or as its agent says where that is more and the servers did not say
     /// all. Never both: an agent may tell of its last step alone, of its whole conversation, or of no cost.
     #[must_use]

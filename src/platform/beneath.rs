@@ -365,6 +365,18 @@ impl RegularFile {
     }
 }
 
+impl RegularFile {
+    /// The next bytes, at most so many; none where its end is reached, which may move.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read_on(&mut self, most: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        at("read", &self.path, (&mut self.file).take(most).read_to_end(&mut bytes))?;
+        Ok(bytes)
+    }
+}
+
 /// What becomes of what is no folder and stands where one is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InTheWay {

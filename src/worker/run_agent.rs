@@ -1,10 +1,11 @@
 //! Lets the agent of one generation work, or goes on with the one that an earlier start left, and says what came of
 //! it.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::job::JobSpec;
@@ -20,10 +21,26 @@ use crate::domain::conversation::Conversation;
 use crate::domain::evidence::{ChangedPath, Isolation, ReportedWork};
 use crate::domain::run::{FailKind, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::git::{GitError, TreeId, Worktree};
 use crate::model_proxy::{self, ModelProxy, ProxyOptions, RunAllowance, socket_in};
 use crate::platform::plug::{self, Point};
 use crate::platform::{clock, full_disk, tasks};
+
+/// Ends a run that has spent what it may by what its agent tells. With a login no call to a model comes by the proxy.
+async fn hold_to_budget(
+    proxy: Option<&ModelProxy>,
+    mut used: watch::Receiver<Usage>,
+    over_budget: &CancellationToken,
+) -> Infallible {
+    while used.changed().await.is_ok() {
+        let used = *used.borrow_and_update();
+        if proxy.is_some_and(|proxy| proxy.tell(used)) {
+            over_budget.cancel();
+        }
+    }
+    std::future::pending().await
+}
 
 /// What came of it.
 pub(super) enum AgentEnd {
@@ -105,7 +122,15 @@ impl RunAgent {
         let JobSpec { run_id, run, .. } = &self.job;
         let (events, told) = mpsc::channel(rate_limits::EVENTS);
         let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
-        let watch = Watch { cancel, words, events: Some(events) };
+        let (used, told_used) = watch::channel(Usage::default());
+        let over_budget = CancellationToken::new();
+        let watch = Watch {
+            cancel,
+            words,
+            events: Some(events),
+            used: Some(used),
+            over_budget: over_budget.clone(),
+        };
         tracing::info!(role = %self.job.role, request = %self.job.request_id, run = %run_id, "an agent begins");
         let socket = run_socket::open(&self.worker, &self.job, self.spool.folder());
         let proxy = self.open_proxy().await;
@@ -118,6 +143,7 @@ impl RunAgent {
         let outcome = tokio::select! {
             outcome = parts.driver.run(&run, &parts.contract, &watch) => outcome,
             never = rate_limits::follow(&self.worker, run_id, limits, told) => match never {},
+            never = hold_to_budget(proxy.as_ref(), told_used, &over_budget) => match never {},
         };
         Ok(completed(proxy, outcome))
     }

@@ -187,6 +187,19 @@ async fn words_that_nobody_took_are_not_called_heard() {
 }
 
 #[tokio::test]
+async fn a_run_at_work_is_counted_and_ended_for_its_budget() {
+    let Some(binary) = claude() else { return };
+    let usage = json!({"in": 1000, "cached": 0, "out": 20});
+    let place = Place::new(Box::new(move |_, index| match index {
+        0 => json!({"tool": "Read", "args": {"file_path": "hello.txt"}, "usage": usage}),
+        _ => json!({"hang": true}),
+    }))
+    .await;
+    let spec = spec(&place, &binary, "spent");
+    crate::codex::ended_for_its_budget(&place, &spec, 1000).await;
+}
+
+#[tokio::test]
 async fn a_role_that_may_not_write_cannot() {
     let Some(binary) = claude() else { return };
     let place = Place::new(Box::new(|_, index| match index {

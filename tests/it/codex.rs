@@ -6,6 +6,7 @@ use serde_json::json;
 use teams::agents::codex::{CodexSettings, Sandbox};
 use teams::agents::{Agent, Driver, Event, RunSpec, Watch, WriteAccess};
 use teams::domain::run::{FailKind, RunOutcome};
+use teams::domain::usage::Usage;
 
 use crate::support::CONTRACT;
 use crate::support::agent_run::{Place, failure, in_time, result};
@@ -308,4 +309,35 @@ async fn sessions_share_a_login_and_nothing_else() {
     assert!(seen(3).contains("{}") && seen(3).contains("done"), "{}", seen(3));
     let kept = std::fs::read_dir(login.join("sessions")).unwrap().count();
     assert_eq!(kept, 1, "the conversations of others are as they were");
+}
+
+/// With a login no call to a model comes by the proxy; what Codex writes down while it works is what there is to count.
+#[tokio::test]
+async fn a_run_at_work_is_counted_and_ended_for_its_budget() {
+    let Some(binary) = codex() else { return };
+    let usage = json!({"in": 1000, "cached": 400, "out": 20});
+    let place = Place::playing(json!([
+        {"tool": "exec_command", "args": {"cmd": "true"}, "usage": usage},
+        {"hang": true},
+    ]))
+    .await;
+    let spec = run_of(&place, binary, "spent");
+    ended_for_its_budget(&place, &spec, 1000).await;
+}
+
+/// Runs it until it tells that it has used so much, and ends it for its budget.
+pub(crate) async fn ended_for_its_budget(place: &Place, spec: &RunSpec, input_tokens: u64) {
+    let (used, mut told) = tokio::sync::watch::channel(Usage::default());
+    let watch = Watch { used: Some(used), ..Watch::default() };
+    let budget = async {
+        in_time(told.wait_for(|used| used.input_tokens >= input_tokens)).await.unwrap();
+        watch.over_budget.cancel();
+        std::future::pending().await
+    };
+    let outcome = tokio::select! {
+        outcome = in_time(place.watched(spec, &watch)) => outcome,
+        never = budget => match never {},
+    };
+    assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
+    assert_eq!(outcome.usage.input_tokens, input_tokens, "{outcome:?}");
 }

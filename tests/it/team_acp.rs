@@ -70,3 +70,28 @@ async fn an_acp_agent_at_work_when_the_team_is_killed_goes_on_with_its_conversat
     let text = after.unwrap().body.to_string();
     assert!(text.contains("apply_patch") && text.contains("You were cut off"), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_calls_pass_no_proxy_is_ended_for_its_budget_by_what_its_agent_tells() {
+    let Some((script, codex)) = codex_acp() else { return };
+    // Whoever builds would never end.
+    let server = ModelServer::choosing(Box::new(|body, index| {
+        let builds = json!({"tool": "exec_command", "args": {"cmd": format!("echo {index}")}});
+        let mut play = if step(body) == "build it" { builds } else { model(body, index) };
+        play["usage"] = json!({"in": 1000 + index, "cached": 0, "out": 20});
+        play
+    }))
+    .await;
+    let home = tempfile::tempdir().unwrap();
+    let settings = real(home.path(), &server.url, script, codex);
+    let agents = format!(
+        "  default: acp\n  acp: {{command: {}, env: {}, mode: agent-full-access, sandbox: \"off\"}}\nbudgets:\n  \
+         request: {{tokens: 15000}}",
+        json!(settings.command),
+        json!(settings.env),
+    );
+    let mut team = Whole::start(&agents, &[]).await;
+    team.ask("let greet.sh --shout print capital letters").await;
+    team.until(|said| words(said).contains("The budget of this request is used up")).await;
+    team.stop().await;
+}

@@ -77,7 +77,9 @@ pub struct AcpCodec {
     stopping: bool,
     refused: bool,
     gone_on: u32,
-    cost: f64,
+    /// What its requests to the model have used in the prompt under way, and what the last one took.
+    used: Usage,
+    held: Option<u64>,
     /// What went wrong with the model in the prompt under way.
     trouble: Option<Event>,
     /// What was asked by which request, where a stream is read again.
@@ -103,7 +105,8 @@ impl AcpCodec {
             stopping: false,
             refused: false,
             gone_on: 0,
-            cost: 0.0,
+            used: Usage::default(),
+            held: None,
             trouble: None,
             past: None,
             calls: Calls::default(),
@@ -242,7 +245,11 @@ impl AcpCodec {
     fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
         let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
         events.extend(self.calls.over());
-        events.push(Event::Usage(spent(result)));
+        let told = spent(result);
+        let seen = std::mem::take(&mut self.used);
+        self.held = None;
+        let is_told = told.tokens() > 0 || result.get("usage").is_some_and(|it| !it.is_null());
+        events.push(Event::Usage(if is_told { told } else { seen }));
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
             self.prompt(&words.join("\n\n"));
@@ -263,10 +270,6 @@ impl AcpCodec {
         let end = match text(result, "stopReason").as_str() {
             "end_turn" => {
                 events.push(Event::Text(self.answer()));
-                if self.cost > 0.0 {
-                    let cost_usd = self.cost;
-                    events.push(Event::UsageTotal(Usage { cost_usd, ..Usage::default() }));
-                }
                 Event::Done
             }
             "cancelled" if self.refused && !self.stopping && self.gone_on < GO_ON => {
@@ -332,10 +335,19 @@ impl AcpCodec {
             },
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
-                self.cost = cost.unwrap_or(self.cost);
+                let cost = cost.filter(|cost_usd| *cost_usd > 0.0);
+                events.extend(
+                    cost.map(|cost_usd| Event::UsageTotal(Usage { cost_usd, ..Usage::default() })),
+                );
                 let count = |key: &str| update.get(key).and_then(Value::as_u64);
                 let (used, size) = (count("used"), count("size").filter(|size| *size > 0));
                 events.push(Event::Context { used, size });
+                // Each request to the model takes what the conversation holds, and some agents say it more than once.
+                if let Some(input_tokens) = used.filter(|_| used != self.held) {
+                    self.held = used;
+                    self.used = self.used.plus(Usage { input_tokens, ..Usage::default() });
+                    events.push(Event::Used(self.used));
+                }
             }
             _ => {}
         }

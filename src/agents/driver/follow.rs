@@ -10,6 +10,8 @@ use super::folder::turn_dir;
 use super::keep::{TurnPurpose, forget_submitted, write_json};
 use super::launch::{LaunchInput, access, launch};
 use super::memory::Driver;
+use super::rollout::Rollout;
+use super::usage_count::UsageCount;
 use super::watch::Watch;
 use crate::agents::acp::{self, AcpCodec, TurnStart};
 use crate::agents::claude::{self, ClaudeCodec};
@@ -28,6 +30,7 @@ use crate::agents::tools::Tools;
 use crate::agents::turn::{Failure, Turn};
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
+use crate::domain::run::FailKind;
 use crate::platform::confinement::Confinement;
 use crate::platform::files;
 use crate::platform::redact::redact;
@@ -36,6 +39,9 @@ use crate::platform::tasks;
 
 /// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
 const TOOL_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it is looked what an agent that says nothing has noted.
+const NOTED: Duration = Duration::from_secs(2);
 
 /// Wall time of the turn that hands over, in milliseconds.
 const HAND_OVER_MS: u64 = 3 * 60 * 1000;
@@ -48,6 +54,8 @@ pub(super) struct Start<'a> {
     pub(super) input: &'a str,
     /// Whether the conversation is asked to hand over, in a folder beside those of the run's turns.
     pub(super) hands_over: bool,
+    /// What the run has used before.
+    pub(super) usage: UsageCount,
 }
 
 /// A turn that is over.
@@ -229,6 +237,11 @@ impl Driver {
             speaks: launch.live_stdin,
             listens: !start.purpose.repairing,
             resumes: start.resume.is_some(),
+            usage: start.usage,
+            rollout: match &spec.agent {
+                Agent::Codex(_) => Some(Rollout::default()),
+                Agent::Claude(_) | Agent::Acp(_) | Agent::Rehearsal(_) => None,
+            },
         };
         followed.until_its_end(start).await
     }
@@ -257,6 +270,10 @@ struct RunningTurn<'a> {
     listens: bool,
     /// Whether it goes on with a conversation.
     resumes: bool,
+    /// What the run had used before this turn.
+    usage: UsageCount,
+    /// What it notes beside its stream.
+    rollout: Option<Rollout>,
 }
 
 impl RunningTurn<'_> {
@@ -269,6 +286,7 @@ impl RunningTurn<'_> {
         }
         self.watch.tell(self.turn.finish());
         let exit = self.program.wait().await?;
+        self.count();
         let RunningTurn { turn, words, purpose, hint, stuck, .. } = self;
         Ok(FinishedTurn { number: start.number, purpose, turn, exit, words, hint, stuck })
     }
@@ -288,6 +306,13 @@ impl RunningTurn<'_> {
                     // Reading goes on: what the agent still says belongs to the record.
                     (interrupted, at_last) = self.stop(now).await?;
                 }
+                () = watch.over_budget.cancelled(), if !cancelled && self.stuck.is_none() && !self.turn.is_over() => {
+                    let words = "the budget of this run is used up".to_owned();
+                    self.give_up(Failure::new(FailKind::Budget, words))?;
+                    if !interrupted {
+                        (interrupted, at_last) = self.stop(now).await?;
+                    }
+                }
                 words = watch.words.take(), if self.listens && !cancelled && !interrupted && !self.turn.is_over() => {
                     if self.tell(words).await? {
                         at_last.get_or_insert(now + TOOL_PATIENCE);
@@ -298,16 +323,19 @@ impl RunningTurn<'_> {
                     interrupted = true;
                     self.program.interrupt().await;
                 }
+                // It notes an answer of its model when the tools that this wanted have ended, perhaps without a word.
+                () = tokio::time::sleep(NOTED), if self.rollout.is_some() && !self.turn.is_over() => self.count(),
                 piece = self.program.read() => {
                     let Some(piece) = piece? else { return Ok(()) };
                     let events = self.turn.feed(&piece);
                     let sign = self.sign(&events, now);
                     watch.tell(events);
+                    self.count();
                     self.reply().await?;
                     let at_work = !cancelled && !interrupted && !self.turn.is_over();
                     if let Some(sign) = sign.filter(|_| at_work && self.stuck.is_none()) {
                         if self.purpose.hinted || !sign.is_for_the_agent() {
-                            self.give_up(&sign)?;
+                            self.give_up(self.stuck_by(&sign))?;
                             (interrupted, at_last) = self.stop(now).await?;
                         } else if self.tell_of(&sign).await? {
                             at_last.get_or_insert(now + TOOL_PATIENCE);
@@ -352,6 +380,21 @@ impl RunningTurn<'_> {
         Ok((true, None))
     }
 
+    /// Counts what it has used, and tells that to whoever holds it to its budget.
+    fn count(&mut self) {
+        if let (Some(rollout), Some(thread)) = (&mut self.rollout, &self.turn.session)
+            && let Some(total) = rollout.total(&self.spec.session_dir, thread)
+        {
+            self.turn.usage_total = Some(total);
+        }
+        if let Some(listener) = &self.watch.used {
+            let mut count = self.usage;
+            count.add(self.spec, &self.turn);
+            let used = count.used();
+            listener.send_if_modified(|before| std::mem::replace(before, used) != used);
+        }
+    }
+
     /// Counts what it does.
     fn sign(&mut self, events: &[Event], now: Instant) -> Option<Sign> {
         let millis = u64::try_from((now - self.begun).as_millis()).unwrap_or(u64::MAX);
@@ -359,14 +402,17 @@ impl RunningTurn<'_> {
     }
 
     /// It was told, and goes on as before, or nobody can tell it.
-    fn give_up(&mut self, sign: &Sign) -> Result<(), RunError> {
+    fn stuck_by(&self, sign: &Sign) -> Failure {
         let told = if self.purpose.hinted { ", also after it was told so" } else { "" };
-        let failure =
-            Failure::new(sign.kind(), redact(&format!("it {}{told}", sign.words())).into_owned());
+        Failure::new(sign.kind(), redact(&format!("it {}{told}", sign.words())).into_owned())
+    }
+
+    /// It is ended for this.
+    fn give_up(&mut self, failure: Failure) -> Result<(), RunError> {
         tracing::warn!(
             run = self.spec.run_id.as_str(),
             why = failure.message,
-            "the agent is stuck"
+            "the agent is stopped"
         );
         // On disk before it is ended, as below.
         write_json(self.folder, STUCK, &failure)?;

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::folder::{STDERR_TAIL, end_turn};
 use super::follow::Start;
 use super::keep::{
-    TurnPurpose, forget_submitted, minus, read_json, read_kept, seen_usage, write_json, write_kept,
+    TurnPurpose, forget_submitted, read_json, read_kept, seen_usage, write_json, write_kept,
 };
 use super::memory::Driver;
+use super::usage_count::UsageCount;
 use super::watch::Watch;
 use crate::agents::error::RunError;
 use crate::agents::prompt;
@@ -118,13 +119,15 @@ impl Driver {
                 resume: Some(earlier),
                 input: &input,
                 hands_over: true,
+                usage: UsageCount::since(seen_usage(spec, earlier)),
             };
             self.turn(spec, &start, &schema, watch).await
         };
         let ended = turn.await.map_err(|error: RunError| error.to_string())?;
         let folder = spec.run_dir.join(HAND_OVER);
-        let total = ended.turn.usage_total.map(|total| minus(total, seen_usage(spec, earlier)));
-        *usage = total.unwrap_or_default().plus(ended.turn.usage);
+        let mut count = UsageCount::since(seen_usage(spec, earlier));
+        count.add(spec, &ended.turn);
+        *usage = count.used();
         let stderr = supervise::stderr_tail(&folder, STDERR_TAIL);
         let said = ended.turn.conclude(&ended.exit, &stderr).map_err(|failure| failure.message)?;
         let said = said.text.unwrap_or_default();

@@ -25,7 +25,6 @@ use crate::agents::turn::{Answer, Failure};
 use crate::agents::{Section, answer};
 use crate::domain::result::RoleResult;
 use crate::domain::run::{BadAnswer, RunOutcome};
-use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise::{self, RunFolderState};
 use crate::platform::tasks;
@@ -38,6 +37,8 @@ mod keep;
 mod launch;
 mod memory;
 mod outcome;
+mod rollout;
+mod usage_count;
 mod watch;
 
 pub use again::conversation;
@@ -46,7 +47,7 @@ pub(super) use folder::turn_name;
 use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns, wait_for};
 use follow::{CutOff, FinishedTurn, Start};
 pub(super) use keep::{TurnPurpose, read_json};
-use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
+use keep::{forget_submitted, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
 pub use memory::Driver;
 use outcome::{Progress, contract_broken, failed, finish};
@@ -140,6 +141,7 @@ impl Driver {
             resume,
             input: &input,
             hands_over: false,
+            usage: Progress::begun(spec).usage,
         };
         self.turn(spec, &start, &schema, watch).await
     }
@@ -183,20 +185,10 @@ impl Driver {
                 Err(error) => break failed(&error, label.clone()).outcome,
             }
         };
-        let usage = progress.usage_total.map_or_else(Usage::default, |total| {
-            if let Some(id) = &progress.session {
-                remember_usage(spec, id, total);
-            }
-            // The totals of Claude Code and Codex go on in a conversation that took over from another.
-            let is_another = progress.session != spec.resume;
-            match &spec.agent {
-                Agent::Acp(_) if is_another => total,
-                Agent::Acp(_) | Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => {
-                    minus(total, progress.baseline)
-                }
-            }
-        });
-        let usage = usage.plus(progress.usage);
+        if let (Some(id), Some(total)) = (&progress.session, progress.usage.of_conversation()) {
+            remember_usage(spec, id, total);
+        }
+        let usage = progress.usage.used();
         let (handed_over, before) = hand_over::done(spec).unzip();
         AgentOutcome {
             outcome,
@@ -272,7 +264,8 @@ impl Driver {
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = cut.input(spec)?;
         let resume = progress.session.as_deref();
-        let start = Start { number, purpose, resume, input: &input, hands_over: false };
+        let usage = progress.usage;
+        let start = Start { number, purpose, resume, input: &input, hands_over: false, usage };
         let ended = self.turn(spec, &start, &schema, watch).await?;
         if ended.turn.session.is_some() {
             progress.heard.extend(cut.words.iter().map(|words| words.id));
@@ -302,7 +295,8 @@ impl Driver {
             Agent::Rehearsal(config) => brief(spec, config, &progress.issues)?,
         };
         let resume = progress.session.as_deref();
-        let start = Start { number, purpose, resume, input: &input, hands_over: false };
+        let usage = progress.usage;
+        let start = Start { number, purpose, resume, input: &input, hands_over: false, usage };
         self.turn(spec, &start, &schema, watch).await
     }
 

@@ -4,6 +4,7 @@ use super::again::read_again;
 use super::folder::{input_bytes, interrupted_for, turn_dir};
 use super::hand_over::Weight;
 use super::keep::{TurnPurpose, read_json};
+use super::usage_count::UsageCount;
 use super::watch::Watch;
 use crate::agents::answer;
 use crate::agents::error::RunError;
@@ -19,9 +20,7 @@ use crate::platform::redact::{self, redact};
 /// What the driver knows about a run while it goes on.
 pub(super) struct Progress {
     pub(super) session: Option<String>,
-    pub(super) baseline: Usage,
-    pub(super) usage_total: Option<Usage>,
-    pub(super) usage: Usage,
+    pub(super) usage: UsageCount,
     pub(super) repairs: u32,
     pub(super) dropped: u64,
     pub(super) issues: Vec<String>,
@@ -34,9 +33,9 @@ impl Progress {
     pub(super) fn begun(spec: &RunSpec) -> Progress {
         Progress {
             session: spec.resume.clone(),
-            baseline: read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
-            usage_total: None,
-            usage: Usage::default(),
+            usage: UsageCount::since(
+                read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
+            ),
             repairs: 0,
             dropped: 0,
             issues: Vec::new(),
@@ -65,8 +64,7 @@ impl Progress {
         if turn.session.is_some() {
             self.session.clone_from(&turn.session);
         }
-        self.usage_total = turn.usage_total.or(self.usage_total);
-        self.usage = self.usage.plus(turn.usage);
+        self.usage.add(spec, turn);
         self.heard.extend(&turn.heard);
         self.weight.add(turn, input_bytes(spec, number));
         if turn.agent.is_some() {

@@ -1,10 +1,11 @@
 //! How somebody outside follows a run.
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
 use crate::agents::words::Mailbox;
+use crate::domain::usage::Usage;
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +16,10 @@ pub struct Watch {
     pub events: Option<mpsc::Sender<Event>>,
     /// What people say to the agent while it works.
     pub words: Mailbox,
+    /// Gets what the run has used so far, as its agent tells.
+    pub used: Option<watch::Sender<Usage>>,
+    /// Ends the run for its budget when cancelled.
+    pub over_budget: CancellationToken,
 }
 
 impl Watch {

@@ -1,0 +1,118 @@
+//! What Codex notes of a conversation while it works. Its stream tells what it used only at the end of a turn.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::agents::codex::HOME;
+use crate::domain::usage::Usage;
+use crate::platform::beneath::{Folder, RegularFile};
+
+/// Bytes that are read at a time.
+const PIECE: u64 = 1 << 20;
+
+/// The file of a conversation, which is read on.
+#[derive(Debug, Default)]
+pub(super) struct Rollout {
+    file: Option<RegularFile>,
+    /// The beginning of a line whose end is not there yet.
+    line: Vec<u8>,
+}
+
+impl Rollout {
+    /// The tokens of the whole conversation, where something of that is noted since the last look. Nothing where there
+    /// is no such file: then its stream tells in the end.
+    pub(super) fn total(&mut self, session_dir: &Path, thread: &str) -> Option<Usage> {
+        if self.file.is_none() {
+            self.file = find(session_dir, thread);
+        }
+        let file = self.file.as_mut()?;
+        let mut found = None;
+        loop {
+            let piece = file.read_on(PIECE).ok().filter(|piece| !piece.is_empty());
+            let Some(piece) = piece else { return found };
+            for part in piece.split_inclusive(|byte| *byte == b'\n') {
+                self.line.extend_from_slice(part);
+                if part.ends_with(b"\n") {
+                    found = usage(&std::mem::take(&mut self.line)).or(found);
+                }
+            }
+        }
+    }
+}
+
+/// The file of a conversation, in the folder of its day.
+fn find(session_dir: &Path, thread: &str) -> Option<RegularFile> {
+    let home = Folder::open(session_dir).ok()?;
+    let mut folders = vec![PathBuf::from(HOME).join("sessions")];
+    for _ in ["year", "month", "day"] {
+        let below = |folder: &PathBuf| {
+            let names = home.folder(folder).ok().and_then(|it| it.list().ok());
+            names.into_iter().flatten().map(|name| folder.join(name)).collect::<Vec<_>>()
+        };
+        folders = folders.iter().flat_map(below).collect();
+    }
+    let end = format!("-{thread}.jsonl");
+    folders.iter().find_map(|folder| {
+        let names = home.folder(folder).ok()?.list().ok()?;
+        let name = names.into_iter().find(|name| name.to_string_lossy().ends_with(&end))?;
+        home.file(folder.join(name)).ok()
+    })
+}
+
+/// The tokens of the whole conversation, where a line tells them.
+fn usage(line: &[u8]) -> Option<Usage> {
+    let marked = line.windows(COUNT.len()).any(|part| part == COUNT.as_bytes());
+    let line: Value = serde_json::from_slice(line).ok().filter(|_| marked)?;
+    let payload = line.get("payload").filter(|it| it.get("type").is_some_and(|it| it == COUNT))?;
+    let total = payload.pointer("/info/total_token_usage")?;
+    let number = |name: &str| total.get(name).and_then(Value::as_u64).unwrap_or_default();
+    Some(Usage {
+        input_tokens: number("input_tokens"),
+        cached_tokens: number("cached_input_tokens"),
+        output_tokens: number("output_tokens"),
+        cost_usd: 0.0,
+    })
+}
+
+const COUNT: &str = "token_count";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::files;
+
+    #[test]
+    fn it_is_read_on_and_through_no_link() {
+        let temp = tempfile::tempdir().unwrap();
+        let day = temp.path().join("codex/sessions/2026/11/29");
+        files::create_dir_all(&day).unwrap();
+        let mut rollout = Rollout::default();
+        let mut total = |thread: &str| rollout.total(temp.path(), thread).map(|it| it.input_tokens);
+        assert_eq!(total("t-1"), None);
+        let file = day.join("rollout-2026-11-29T02-34-18-t-1.jsonl");
+        let count = |tokens: u64| {
+            format!(
+                r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{tokens},"cached_input_tokens":1,"output_tokens":2}}}}}}}}"#
+            )
+        };
+        files::write(&file, format!("{{\"type\":\"session_meta\"}}\nnoise\n{}\n", count(7)))
+            .unwrap();
+        assert_eq!(total("t-1"), Some(7));
+        assert_eq!(total("t-1"), None, "nothing new");
+        let (begun, rest) = (&count(9)[..40], &count(9)[40..]);
+        files::append(&file, begun).unwrap();
+        assert_eq!(total("t-1"), None);
+        files::append(
+            &file,
+            format!("{rest}\n{}\n", r#"{"payload":{"type":"token_count","info":null}}"#),
+        )
+        .unwrap();
+        assert_eq!(total("t-1"), Some(9));
+
+        let other = temp.path().join("other.jsonl");
+        files::write(&other, format!("{}\n", count(1_000))).unwrap();
+        files::symlink(&other, &day.join("rollout-x-t-2.jsonl")).unwrap();
+        assert_eq!(Rollout::default().total(temp.path(), "t-2"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! What a run has used, by what its turns tell.
+
+use super::keep::minus;
+use crate::agents::run::{Agent, RunSpec};
+use crate::agents::turn::Turn;
+use crate::domain::usage::Usage;
+
+/// What the turns of a run tell together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UsageCount {
+    /// What the conversation had used before the run.
+    baseline: Usage,
+    /// Of the whole conversation, as was told last.
+    total: Option<Usage>,
+    /// Of single turns.
+    turns: Usage,
+    /// Of the last turn, what none of the two has told.
+    untold: Usage,
+}
+
+impl UsageCount {
+    pub(super) fn since(baseline: Usage) -> UsageCount {
+        UsageCount { baseline, ..UsageCount::default() }
+    }
+
+    /// Takes in what a turn tells.
+    pub(super) fn add(&mut self, spec: &RunSpec, turn: &Turn) {
+        // Claude Code and Codex count on in a conversation that took over from another one.
+        let counts_on = match &spec.agent {
+            Agent::Acp(_) => turn.session.is_none() || turn.session == spec.resume,
+            Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => true,
+        };
+        if !counts_on {
+            self.baseline = Usage::default();
+        }
+        self.total = turn.usage_total.or(self.total);
+        self.turns = self.turns.plus(turn.usage);
+        self.untold = turn.untold;
+    }
+
+    /// What the run has used.
+    pub(super) fn used(&self) -> Usage {
+        let total = self.total.unwrap_or(self.baseline);
+        minus(total, self.baseline).plus(self.turns).plus(self.untold)
+    }
+
+    /// What its conversation has used, for the run that goes on with it; none where nothing is known of that.
+    pub(super) fn of_conversation(&self) -> Option<Usage> {
+        let is_known = self.total.is_some() || self.untold != Usage::default();
+        is_known.then(|| self.total.unwrap_or(self.baseline).plus(self.untold))
+    }
+}
