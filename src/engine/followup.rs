@@ -126,7 +126,7 @@ pub(super) fn too_late(turn: &Turn<'_>, id: &RequestId) -> Option<CatalogText> {
         return Some(("words_too_late", json!({ "request_id": id.as_str() })));
     }
     let request = turn.request(id)?;
-    if request.duty().is_some() && request.work.gate_id.is_some() {
+    if request.duty().is_some() && request.work.planned.is_some() {
         // Nobody works on it any more: what is decided at its card ends it.
         return Some(("words_at_plan", json!({})));
     }

@@ -102,10 +102,12 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
 /// Whether a message in the room of a request that has ended is no more than thanks, or words to somebody else.
 fn asks_for_nothing(turn: &Turn<'_>, message: &Message) -> bool {
     let words = Followup::command("", message.content.clone(), turn.now);
+    let is_nothing =
+        followup::is_to_others(message) || !(words.asks_for_something() || words.is_assent());
+    // An answer to words of the team speaks to it, and may be thanks all the same.
     turn.before().rooms.contains_key(&message.channel_id)
-        && !message.addressed
         && saved(message).is_empty()
-        && (followup::is_to_others(message) || !(words.asks_for_something() || words.is_assent()))
+        && (words.is_thanks() || !message.addressed && is_nothing)
 }
 
 /// Why a message is not for the team.

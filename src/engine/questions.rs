@@ -145,16 +145,19 @@ pub(super) fn reworded(request: &mut Request, message: MessageId, words: &str) -
     changed
 }
 
-/// A message that answered questions is gone: what it decided is as the planner assumes.
-pub(super) fn taken_back(request: &mut Request, message: MessageId) {
+/// A message that answered questions is gone: what it decided is as the planner assumes. Whether it decided anything.
+pub(super) fn taken_back(request: &mut Request, message: MessageId) -> bool {
+    let mut changed = false;
     for decision in &mut request.work.decisions {
         if let Some(DecidedAnswer { by: DecidedBy::Person { message_id, .. }, .. }) =
             &decision.answer
             && *message_id == Some(message)
         {
             decision.assume();
+            changed = true;
         }
     }
+    changed
 }
 
 /// The request is planned anew while people are asked: where nobody has answered anything, the planner may ask again; else
@@ -172,4 +175,8 @@ pub(super) fn planned_anew(turn: &mut Turn<'_>, id: &RequestId) {
         PlanDecision::assume_open(decisions);
     }
     say::close_questions(turn, id);
+    if !turn.request(id).is_none_or(|request| request.work.decisions.is_empty()) {
+        decided(turn, id, "planner");
+        tell(turn, id, 0);
+    }
 }

@@ -97,11 +97,7 @@ fn reword(
         }
         if has_answered {
             questions::decided(turn, id, &granted.name());
-        }
-        if has_answered && gates::plan::is_open(turn, id) {
-            // What somebody would decide on was made by the earlier answer.
-            gates::card::void(turn, id);
-            resume(turn, id, SelectionSource::Edited);
+            plans_by_other_answers(turn, id);
         }
     } else if (request.body == message.content || request.fingerprint == print(message))
         && saved(message).is_empty()
@@ -223,7 +219,7 @@ fn withdraw(
     is_first: bool,
 ) -> Answer {
     if !is_first {
-        let was_heard = runs::has_told(turn, id, message_id);
+        let (was_heard, late) = (runs::has_told(turn, id, message_id), too_late(turn, id));
         let now = turn.now;
         let Some(request) = turn.edit(id) else { return Answer::Ignored("gone") };
         let params = &mut request.params;
@@ -231,10 +227,20 @@ fn withdraw(
         let at = params.followups.iter().position(|it| it.message_id == Some(message_id));
         let words = at.map(|at| params.followups.remove(at));
         params.unread_words.retain(|key| *key != message_id);
-        questions::taken_back(request, message_id);
+        let had_answered = questions::taken_back(request, message_id);
         turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
-        if let Some(words) = words.filter(|it| was_heard && it.asks_for_something()) {
-            tell_of_taking_back(turn, id, &words, now);
+        let words = words.filter(|it| was_heard && it.asks_for_something());
+        match (words, late) {
+            (Some(_), Some((key, values))) => {
+                say::in_room(turn, id, Voice::Team, Priority::Progress, key, values);
+            }
+            (Some(words), None) => tell_of_taking_back(turn, id, &words, now),
+            (None, _) => {}
+        }
+        if had_answered {
+            questions::decided(turn, id, "person");
+            questions::tell(turn, id, 0);
+            plans_by_other_answers(turn, id);
         }
         return Answer::Accepted;
     }
@@ -252,6 +258,14 @@ fn withdraw(
     let values = json!({ "request_id": id.as_str(), "by": by });
     ending::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     Answer::Accepted
+}
+
+/// A plan that somebody would decide on was made by earlier answers: it is made anew.
+fn plans_by_other_answers(turn: &mut Turn<'_>, id: &RequestId) {
+    if gates::plan::is_open(turn, id) {
+        gates::card::void(turn, id);
+        resume(turn, id, SelectionSource::Edited);
+    }
 }
 
 /// Roles have read what somebody takes back: whoever works hears that, and nothing ends before it is heeded.

@@ -722,23 +722,34 @@ pub(super) fn put_back(
     seen: &Path,
 ) -> Result<Vec<PathBuf>> {
     let (wanted, known) = (of_tree(tree)?, StatIndex::read(seen));
+    let above = |path| as_path(path).ancestors().skip(1);
+    let folders: BTreeSet<&Path> = wanted.keys().flat_map(|path| above(path)).collect();
+    // What lies behind a link lies elsewhere.
+    let mut gone = BTreeSet::new();
+    for folder in folders {
+        match files::symlink_metadata(&dir.join(folder)) {
+            Ok(meta) if meta.is_dir() => open_up(&dir.join(folder), &meta)?,
+            Ok(_) | Err(_) => drop(gone.insert(folder)),
+        }
+    }
     let mut others = BTreeMap::new();
     for (path, (id, mode)) in wanted.iter().filter(|(_, (_, mode))| *mode != MODE_GITLINK) {
         let full = dir.join(as_path(path));
-        let meta = files::symlink_metadata(&full).ok();
+        let is_here = above(path).all(|folder| !gone.contains(folder));
+        let meta = files::symlink_metadata(&full).ok().filter(|_| is_here);
         let is_known = |meta: &Metadata| {
             known.entries.get(path).is_some_and(|it| {
                 (it.id, it.mode) == (*id, *mode) && it.stat.is_still(&Stat::of(meta))
             })
         };
         let is_as_stored = |meta: &Metadata| {
-            Ok::<_, GitError>(is_same_kind(*mode, meta) && lies_as_stored(view, path, meta, *id)?)
+            is_same_kind(*mode, meta) && lies_as_stored(view, path, meta, *id).unwrap_or(false)
         };
         match &meta {
-            Some(meta) if is_known(meta) || is_as_stored(meta)? => {}
+            Some(meta) if is_known(meta) || is_as_stored(meta) => {}
             Some(_) | None => {
                 let before = meta.filter(|it| is_same_kind(*mode, it) || it.is_symlink());
-                let before = before.and_then(|it| content_of(&full, &it).ok());
+                let before = before.and_then(|it| digest_of(&full, &it).ok());
                 others.insert(as_path(path), before);
             }
         }
@@ -752,20 +763,22 @@ pub(super) fn put_back(
     let mut changed = Vec::new();
     for (path, before) in others {
         let full = dir.join(path);
-        let now = content_of(&full, &files::symlink_metadata(&full)?)?;
-        if before != Some(now) {
+        let now = digest_of(&full, &files::symlink_metadata(&full)?)?;
+        if before.is_none_or(|before| before != now) {
             changed.push(path.to_owned());
         }
     }
     Ok(changed)
 }
 
-/// What a file holds, or where a link leads.
-fn content_of(full: &Path, meta: &Metadata) -> Result<Vec<u8>> {
-    Ok(match meta.is_symlink() {
+/// The digest of what a file holds, or of where a link leads; the same for all files that are too large to be read.
+fn digest_of(full: &Path, meta: &Metadata) -> Result<Oid> {
+    let bytes = match meta.is_symlink() {
         true => files::read_link(full)?.into_os_string().into_encoded_bytes(),
+        false if meta.len() > MAX_FILE => Vec::new(),
         false => files::read(full)?,
-    })
+    };
+    Ok(Oid::hash_object(git2::ObjectType::Blob, &bytes)?)
 }
 
 /// Lets line endings follow the `.gitattributes` and the stored line endings of `tree`: libgit2 looks both up

@@ -39,7 +39,9 @@ pub(super) fn refuse_held(git_dir: &Path) -> Result<()> {
 impl IndexLock {
     /// Whether one of ours stands, by somebody at work or by a crash.
     pub(super) fn is_left(git_dir: &Path) -> bool {
-        files::symlink_metadata(&git_dir.join("teams.lock")).is_ok()
+        let of = |name: &str| files::symlink_metadata(&git_dir.join(name)).ok();
+        let ours = of("teams.lock").zip(of("index.lock"));
+        ours.is_some_and(|(own, lock)| (own.dev(), own.ino()) == (lock.dev(), lock.ino()))
     }
 
     /// Takes the lock of the checkout whose git folder is `git_dir`.

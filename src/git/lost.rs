@@ -13,7 +13,7 @@ use super::worktree::{LOST, lost_ref, team_branch};
 use super::{Project, Result, kept, merge, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
-use crate::platform::{clock, files};
+use crate::platform::{clock, files, full_disk};
 
 /// Where branches of requests are.
 const BRANCHES: &str = "refs/heads/teams/";
@@ -25,8 +25,15 @@ impl Project {
     /// branch, and stays where one is not, or where somebody has it checked out. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
-        if let Err(error) = self.keep_uncommitted(&repository, request, root) {
-            tracing::warn!(%error, %request, "what it left uncommitted cannot be kept");
+        match self.keep_uncommitted(&repository, request, root) {
+            // Nothing goes before there is room to keep it.
+            Err(error) if full_disk::full_path(&error, || root.to_owned()).is_some() => {
+                return Err(error);
+            }
+            Err(error) => {
+                tracing::warn!(%error, %request, "what it left uncommitted cannot be kept");
+            }
+            Ok(()) => {}
         }
         self.leave(request, root)?;
         kept::forget(self, &repository, request)?;

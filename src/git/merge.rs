@@ -213,6 +213,10 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
             lock::refuse_held(other.path())?;
         }
         return Ok(match move_ref(project, &repository, plan)? {
+            // Somebody was faster with a checkout of it as it was.
+            None if find_checkout(project, &repository, &plan.branch)?.is_some() => {
+                return apply_merge(project, plan);
+            }
             None => MergeOutcome::Merged { kept: Vec::new() },
             Some(head) => MergeOutcome::BranchMoved { head },
         });

@@ -41,6 +41,14 @@ pub struct MeterReading {
     pub told: Usage,
 }
 
+impl MeterReading {
+    /// What the run has used so far: as was counted, or, where nothing came by here, as its agent says.
+    #[must_use]
+    pub const fn used(&self) -> Usage {
+        if self.requests > 0 { self.usage } else { self.told }
+    }
+}
+
 /// What is kept of a proxy, so that a restart goes on with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SavedAccess {
@@ -88,7 +96,7 @@ impl Meter {
         run_dir: PathBuf,
     ) -> Meter {
         let asked = run.model.clone();
-        let spending = models.spending.begin(run, kept.counted.usage);
+        let spending = models.spending.begin(run, kept.counted.used());
         let signs = watch::Sender::new(RateLimitSign::default());
         let (kept, writing) = (Mutex::new(kept), Mutex::default());
         Meter { kept, spending, models, asked, run_dir, signs, writing }
@@ -219,8 +227,8 @@ pub(super) fn read_kept(run_dir: &Path) -> Result<Option<SavedAccess>, ModelProx
 /// What is known of a run that nobody reports about; nothing where it had no proxy, or that cannot be read.
 #[must_use]
 pub fn usage_in(run_dir: &Path) -> Usage {
-    let counted = read_kept(run_dir).ok().flatten().map(|kept| kept.counted).unwrap_or_default();
-    if counted.requests > 0 { counted.usage } else { counted.told }
+    let kept = read_kept(run_dir).ok().flatten();
+    kept.map(|kept| kept.counted.used()).unwrap_or_default()
 }
 
 /// Whether a run has, or had, a proxy.

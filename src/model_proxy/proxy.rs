@@ -109,7 +109,11 @@ impl ModelProxy {
     /// all. Never both: an agent may tell of its last step alone, of its whole conversation, or of no cost.
     #[must_use]
     pub fn settle(&self, told: Usage) -> Usage {
-        let MeterReading { usage, requests, guessed, .. } = self.counted();
+        let MeterReading { usage, requests, guessed, told: seen, .. } = self.counted();
+        if requests == 0 && told.tokens() == 0 {
+            // Its end is not known, and what it told before is.
+            return seen;
+        }
         let is_exact = requests > 0 && !guessed;
         match is_exact || usage.tokens() >= told.tokens() {
             true => Usage { cost_usd: usage.cost_usd.max(told.cost_usd), ..usage },

@@ -71,9 +71,14 @@ impl RunAgent {
         if self.is_resumed {
             let _socket = run_socket::open(&self.worker, &self.job, &dir);
             let proxy = if model_proxy::is_kept(&dir) { self.open_proxy().await } else { None };
-            let watch = Watch { cancel: self.cancel.clone(), ..Watch::default() };
+            let (used, told_used) = watch::channel(Usage::default());
+            let watch = Watch { cancel: self.cancel.clone(), used: Some(used), ..Watch::default() };
             let parts = &self.worker.parts;
-            let Some(outcome) = parts.driver.adopt(&dir, &parts.contract, &watch).await? else {
+            let adopted = tokio::select! {
+                adopted = parts.driver.adopt(&dir, &parts.contract, &watch) => adopted?,
+                never = hold_to_budget(proxy.as_ref(), told_used, &watch.over_budget) => match never {},
+            };
+            let Some(outcome) = adopted else {
                 self.keep_aside(&worktree).await?;
                 return Ok(AgentEnd::Lost);
             };

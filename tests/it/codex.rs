@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use teams::agents::codex::{CodexSettings, Sandbox};
-use teams::agents::{Agent, Driver, Event, RunSpec, Watch, WriteAccess};
+use teams::agents::{Agent, AgentOutcome, Driver, Event, RunSpec, Watch, WriteAccess};
 use teams::domain::run::{FailKind, RunOutcome};
 use teams::domain::usage::Usage;
 
@@ -325,8 +325,26 @@ async fn a_run_at_work_is_counted_and_ended_for_its_budget() {
     ended_for_its_budget(&place, &spec, 1000).await;
 }
 
-/// Runs it until it tells that it has used so much, and ends it for its budget.
+/// The answer with which the budget is used up may be the last one.
+#[tokio::test]
+async fn what_was_done_when_the_budget_was_used_up_is_done() {
+    let Some(binary) = codex() else { return };
+    let usage = json!({"in": 1000, "cached": 400, "out": 20});
+    let place = Place::playing(json!([{"say": result(), "usage": usage}])).await;
+    let spec = run_of(&place, binary, "spent-at-the-end");
+    let outcome = held_to(&place, &spec, 1000).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert_eq!(outcome.usage.input_tokens, 1000);
+}
+
 pub(crate) async fn ended_for_its_budget(place: &Place, spec: &RunSpec, input_tokens: u64) {
+    let outcome = held_to(place, spec, input_tokens).await;
+    assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
+    assert_eq!(outcome.usage.input_tokens, input_tokens, "{outcome:?}");
+}
+
+/// Runs it with a budget that it has used up when it tells so much.
+async fn held_to(place: &Place, spec: &RunSpec, input_tokens: u64) -> AgentOutcome {
     let (used, mut told) = tokio::sync::watch::channel(Usage::default());
     let watch = Watch { used: Some(used), ..Watch::default() };
     let budget = async {
@@ -334,10 +352,8 @@ pub(crate) async fn ended_for_its_budget(place: &Place, spec: &RunSpec, input_to
         watch.over_budget.cancel();
         std::future::pending().await
     };
-    let outcome = tokio::select! {
+    tokio::select! {
         outcome = in_time(place.watched(spec, &watch)) => outcome,
         never = budget => match never {},
-    };
-    assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
-    assert_eq!(outcome.usage.input_tokens, input_tokens, "{outcome:?}");
+    }
 }

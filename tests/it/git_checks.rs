@@ -162,18 +162,25 @@ async fn no_check_is_judged_by_what_another_wrote_into_the_commits_files() {
         shell(
             "writes",
             "echo ok > state.txt; rm src/old.py; ln -sf /etc/passwd README.md; chmod +x src/app.py; \
-             mkdir build; touch build/x new.txt; touch -d 2001-01-01 .gitignore",
+             mkdir build; touch build/x new.txt; touch -d 2001-01-01 .gitignore; cp -r docs build/docs; \
+             rm -r docs; ln -s build/docs docs",
         ),
-        shell("reads", "grep -q bad state.txt && test -f src/old.py && test ! -L README.md"),
+        shell(
+            "reads",
+            "grep -q bad state.txt && test -f src/old.py && test ! -L README.md -a ! -L docs",
+        ),
         shell("status", "test \"$(git status --porcelain)\" = '?? new.txt' && test -e build/x"),
     ];
     let (plan, confinement) = (plan(&specs), confinement::find().await);
-    let bad = |tree: &Path| put(&tree.join("state.txt"), "bad\n");
+    let bad = |tree: &Path| {
+        put(&tree.join("state.txt"), "bad\n");
+        put(&tree.join("docs/page.md"), "words\n");
+    };
     let evidence = checked_by(&repo, &plan, &confinement, bad).await.unwrap();
     let passed = evidence.checks.iter().all(|run| run.verdict == CheckVerdict::Passed);
     assert!(passed, "{:#?}", evidence.checks);
     let log = std::fs::read_to_string(repo.root.join("scratch/1-writes.log")).unwrap();
-    assert!(log.contains("it changed 4 of the project's files"), "{log}");
+    assert!(log.contains("it changed 5 of the project's files"), "{log}");
     let log = std::fs::read_to_string(repo.root.join("scratch/2-reads.log")).unwrap();
     assert!(!log.contains("it changed"), "{log}");
 }

@@ -75,7 +75,11 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
             .output()
             .unwrap();
         let commit = String::from_utf8(made.stdout).unwrap();
-        git_in(&project, &["update-ref", &format!("refs/teams/lost/{name}"), commit.trim()]);
+        let name = format!("refs/teams/lost/{name}");
+        git_in(&project, &["update-ref", &name, commit.trim()]);
+        // It is there as long as its commit.
+        let file = std::fs::File::options().write(true).open(project.join(".git").join(name));
+        file.unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     };
     // Branches of ended requests: one that brought nothing, and one whose work has not landed.
     let branch = |name: &str, tree: &str| {

@@ -79,7 +79,9 @@ pub struct AcpCodec {
     gone_on: u32,
     /// What its requests to the model have used in the prompt under way, and what the last one took.
     used: Usage,
-    held: Option<u64>,
+    held: u64,
+    /// Whether what is told next is of another request.
+    asks_anew: bool,
     /// What went wrong with the model in the prompt under way.
     trouble: Option<Event>,
     /// What was asked by which request, where a stream is read again.
@@ -106,7 +108,8 @@ impl AcpCodec {
             refused: false,
             gone_on: 0,
             used: Usage::default(),
-            held: None,
+            held: 0,
+            asks_anew: true,
             trouble: None,
             past: None,
             calls: Calls::default(),
@@ -247,7 +250,7 @@ impl AcpCodec {
         events.extend(self.calls.over());
         let told = spent(result);
         let seen = std::mem::take(&mut self.used);
-        self.held = None;
+        self.asks_anew = true;
         let is_told = told.tokens() > 0 || result.get("usage").is_some_and(|it| !it.is_null());
         events.push(Event::Usage(if is_told { told } else { seen }));
         if !self.waiting.is_empty() && !self.stopping {
@@ -342,15 +345,19 @@ impl AcpCodec {
                 let count = |key: &str| update.get(key).and_then(Value::as_u64);
                 let (used, size) = (count("used"), count("size").filter(|size| *size > 0));
                 events.push(Event::Context { used, size });
-                // Each request to the model takes what the conversation holds, and some agents say it more than once.
-                if let Some(input_tokens) = used.filter(|_| used != self.held) {
+                // Each request to the model takes what the conversation holds. Many agents tell it when the answer
+                // begins and again when it ends.
+                if let Some(used) = used {
+                    let before = if std::mem::take(&mut self.asks_anew) { 0 } else { self.held };
+                    let input_tokens = used.saturating_sub(before);
                     self.held = used;
                     self.used = self.used.plus(Usage { input_tokens, ..Usage::default() });
-                    events.push(Event::Used(self.used));
+                    events.extend((input_tokens > 0).then_some(Event::Used(self.used)));
                 }
             }
             _ => {}
         }
+        self.asks_anew |= events.iter().any(|event| matches!(event, Event::ToolEnd { .. }));
         events
     }
 

@@ -263,6 +263,24 @@ fn a_turn_that_an_earlier_team_began_is_read_as_it_was() {
     }
 }
 
+/// Agents tell how full a conversation is when an answer begins and again when it ends.
+#[test]
+fn an_answer_that_is_told_twice_is_counted_once() {
+    let it = recording("claude-tool", Ok("did it"));
+    let mut replay = Replay::of(&it);
+    for line in lines(it.name) {
+        replay.feed(line.as_bytes());
+        if line.contains("usage_update") {
+            replay.feed(line.replace("\"used\":105", "\"used\":112").as_bytes());
+        }
+    }
+    let used = replay.events.iter().filter_map(|event| {
+        let Event::Used(usage) = event else { return None };
+        Some(usage.input_tokens)
+    });
+    assert_eq!(used.collect::<Vec<_>>(), [105, 112, 217, 224]);
+}
+
 /// An event in a line, without the ids of conversations.
 fn shown(event: &Event) -> String {
     match event {
@@ -318,6 +336,7 @@ fn an_edit_and_a_command_of_codex_are_told_with_what_they_touch() {
             "call_1 begins: cat hello.txt; exit 3",
             "call_1 ends: false",
             "context: 1020 of 258400",
+            "so far: 2040 (0) + 0",
             "context: 1020 of 258400",
             "spent: 3000 (1200) + 60",
             ANSWER,
@@ -417,6 +436,7 @@ fn claude_tells_a_call_in_pieces_and_what_everything_cost() {
             "toolu_1 ends: true",
             "in all: 0 (0) + 0 $0.0015",
             "context: 105 of 1000000",
+            "so far: 210 (0) + 0",
             "spent: 200 (0) + 10",
             ANSWER,
             "done",

@@ -390,7 +390,7 @@ impl RunningTurn<'_> {
         if let Some(listener) = &self.watch.used {
             let mut count = self.usage;
             count.add(self.spec, &self.turn);
-            let used = count.used();
+            let used = count.in_all();
             listener.send_if_modified(|before| std::mem::replace(before, used) != used);
         }
     }

@@ -119,13 +119,13 @@ impl Driver {
                 resume: Some(earlier),
                 input: &input,
                 hands_over: true,
-                usage: UsageCount::since(seen_usage(spec, earlier)),
+                usage: UsageCount::since(seen_usage(spec, earlier), Usage::default()),
             };
             self.turn(spec, &start, &schema, watch).await
         };
         let ended = turn.await.map_err(|error: RunError| error.to_string())?;
         let folder = spec.run_dir.join(HAND_OVER);
-        let mut count = UsageCount::since(seen_usage(spec, earlier));
+        let mut count = UsageCount::since(seen_usage(spec, earlier), Usage::default());
         count.add(spec, &ended.turn);
         *usage = count.used();
         let stderr = supervise::stderr_tail(&folder, STDERR_TAIL);

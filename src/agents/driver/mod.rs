@@ -24,9 +24,9 @@ use crate::agents::sent::PromptRecord;
 use crate::agents::turn::{Answer, Failure};
 use crate::agents::{Section, answer};
 use crate::domain::result::RoleResult;
-use crate::domain::run::{BadAnswer, RunOutcome};
+use crate::domain::run::{BadAnswer, FailKind, RunOutcome};
 use crate::platform::files;
-use crate::platform::supervise::{self, RunFolderState};
+use crate::platform::supervise::{self, EndedBy, Exit, RunFolderState};
 use crate::platform::tasks;
 
 mod again;
@@ -188,13 +188,12 @@ impl Driver {
         if let (Some(id), Some(total)) = (&progress.session, progress.usage.of_conversation()) {
             remember_usage(spec, id, total);
         }
-        let usage = progress.usage.used();
-        let (handed_over, before) = hand_over::done(spec).unzip();
+        let handed_over = hand_over::done(spec).map(|(handed_over, _)| handed_over);
         AgentOutcome {
             outcome,
-            fill: progress.weight.fill(spec, progress.session.as_deref(), usage),
+            fill: progress.weight.fill(spec, progress.session.as_deref(), progress.usage.used()),
             handed_over,
-            usage: usage.plus(before.unwrap_or_default()),
+            usage: progress.usage.in_all(),
             session_id: progress.session,
             repairs: progress.repairs,
             dropped_bytes: progress.dropped,
@@ -214,15 +213,21 @@ impl Driver {
         let FinishedTurn { number, turn, exit, stuck, .. } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
         progress.add(spec, number, &turn);
-        if let Some(stuck) = stuck {
+        let submitted = submitted(&spec.run_dir);
+        let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
+        // What was done when the budget was used up is done.
+        let is_done = is_over_budget && (turn.is_done() || submitted.is_some());
+        if let Some(stuck) = stuck.filter(|_| !is_done) {
             return Err(RejectedAnswer::Failed(stuck));
         }
+        let exit = if is_done { Exit { ended_by: EndedBy::Exit, ..exit } } else { exit };
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
-        let submitted = submitted(&spec.run_dir);
         let answer = match turn.conclude(&exit, &stderr) {
             Ok(answer) => answer,
             // The result was taken before; only the agent's last words did not come.
-            Err(failure) if failure.kind.is_of_the_service() && submitted.is_some() => {
+            Err(failure)
+                if submitted.is_some() && (failure.kind.is_of_the_service() || is_over_budget) =>
+            {
                 Answer::default()
             }
             Err(failure) => return Err(RejectedAnswer::Failed(failure)),

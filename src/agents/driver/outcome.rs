@@ -2,7 +2,7 @@
 
 use super::again::read_again;
 use super::folder::{input_bytes, interrupted_for, turn_dir};
-use super::hand_over::Weight;
+use super::hand_over::{self, Weight};
 use super::keep::{TurnPurpose, read_json};
 use super::usage_count::UsageCount;
 use super::watch::Watch;
@@ -35,6 +35,7 @@ impl Progress {
             session: spec.resume.clone(),
             usage: UsageCount::since(
                 read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
+                hand_over::done(spec).map(|(_, used)| used).unwrap_or_default(),
             ),
             repairs: 0,
             dropped: 0,

@@ -8,8 +8,11 @@ use crate::agents::codex::HOME;
 use crate::domain::usage::Usage;
 use crate::platform::beneath::{Folder, RegularFile};
 
-/// Bytes that are read at a time.
+/// Bytes that are read at a time, and how often at a look: an agent may write there as well.
 const PIECE: u64 = 1 << 20;
+const PIECES: usize = 4;
+/// Bytes of the longest line that is kept.
+const LONGEST: usize = 1 << 20;
 
 /// The file of a conversation, which is read on.
 #[derive(Debug, Default)]
@@ -28,16 +31,19 @@ impl Rollout {
         }
         let file = self.file.as_mut()?;
         let mut found = None;
-        loop {
+        for _ in 0..PIECES {
             let piece = file.read_on(PIECE).ok().filter(|piece| !piece.is_empty());
-            let Some(piece) = piece else { return found };
+            let Some(piece) = piece else { break };
             for part in piece.split_inclusive(|byte| *byte == b'\n') {
-                self.line.extend_from_slice(part);
+                if self.line.len() + part.len() <= LONGEST {
+                    self.line.extend_from_slice(part);
+                }
                 if part.ends_with(b"\n") {
                     found = usage(&std::mem::take(&mut self.line)).or(found);
                 }
             }
         }
+        found
     }
 }
 
@@ -62,8 +68,10 @@ fn find(session_dir: &Path, thread: &str) -> Option<RegularFile> {
 
 /// The tokens of the whole conversation, where a line tells them.
 fn usage(line: &[u8]) -> Option<Usage> {
-    let marked = line.windows(COUNT.len()).any(|part| part == COUNT.as_bytes());
-    let line: Value = serde_json::from_slice(line).ok().filter(|_| marked)?;
+    if !line.windows(COUNT.len()).any(|part| part == COUNT.as_bytes()) {
+        return None;
+    }
+    let line: Value = serde_json::from_slice(line).ok()?;
     let payload = line.get("payload").filter(|it| it.get("type").is_some_and(|it| it == COUNT))?;
     let total = payload.pointer("/info/total_token_usage")?;
     let number = |name: &str| total.get(name).and_then(Value::as_u64).unwrap_or_default();

@@ -8,6 +8,8 @@ use crate::domain::usage::Usage;
 /// What the turns of a run tell together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UsageCount {
+    /// Of the conversation before, when it handed over to this one.
+    handed_over: Usage,
     /// What the conversation had used before the run.
     baseline: Usage,
     /// Of the whole conversation, as was told last.
@@ -19,8 +21,9 @@ pub(super) struct UsageCount {
 }
 
 impl UsageCount {
-    pub(super) fn since(baseline: Usage) -> UsageCount {
-        UsageCount { baseline, ..UsageCount::default() }
+    /// Of a run whose conversation had used this, after one that used that much to hand over to it.
+    pub(super) fn since(baseline: Usage, handed_over: Usage) -> UsageCount {
+        UsageCount { baseline, handed_over, ..UsageCount::default() }
     }
 
     /// Takes in what a turn tells.
@@ -39,6 +42,11 @@ impl UsageCount {
     }
 
     /// What the run has used.
+    pub(super) fn in_all(&self) -> Usage {
+        self.used().plus(self.handed_over)
+    }
+
+    /// The same without what the conversation before used.
     pub(super) fn used(&self) -> Usage {
         let total = self.total.unwrap_or(self.baseline);
         minus(total, self.baseline).plus(self.turns).plus(self.untold)

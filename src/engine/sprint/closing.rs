@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, coverage, follow, next_slot, position, say, sourcing, todos};
+use super::{closeout, coverage, next_slot, position, say, sourcing, todo_progress, todos};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
@@ -72,7 +72,7 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
         match todo.progress.status {
             TodoStatus::Running if lands(turn, todo) => {}
             TodoStatus::Running if waits_for_a_yes(turn, todo) => {
-                follow::outlives(turn, id, at, todo);
+                todo_progress::outlives(turn, id, at, todo);
             }
             TodoStatus::Queued | TodoStatus::Running => put_back(turn, id, at, todo),
             TodoStatus::Blocked => put_aside(turn, todo),

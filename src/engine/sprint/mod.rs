@@ -32,6 +32,7 @@ mod say;
 mod schedule;
 mod sourcing;
 mod start;
+mod todo_progress;
 
 pub(in crate::engine) use advance::{advance, tick};
 pub(in crate::engine) use closing::withdraw_older;

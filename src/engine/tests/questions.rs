@@ -177,6 +177,22 @@ fn who_asks_once_more_or_asks_back_has_decided_nothing() {
 }
 
 #[test]
+fn an_answer_that_is_taken_back_voids_the_plan_that_was_made_by_it() {
+    let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
+    let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);
+    world.deliver();
+    let words = Message { message_id: MessageId(6_002), ..in_room(&world, &id, "casual") };
+    let channel_id = words.channel_id;
+    world.submit(Event::Message(words));
+    world.finish_well();
+    assert!(!world.state.gates.is_empty(), "its plan waits");
+    world.submit(Event::MessageDeleted { channel_id, message_id: MessageId(6_002) });
+    assert_eq!(decided(&world, &id)[0], "Which form? polite (assumed)");
+    assert!(world.state.gates.is_empty());
+    assert_eq!(has_it(&world), Role::Planner);
+}
+
+#[test]
 fn people_are_asked_about_features_only_and_nowhere_where_assumptions_are_enough() {
     let assumes = Policy { planning: PlanningMode::Assume, ..policy() };
     for (policy, words) in [(assumes, FEATURE), (policy(), "fix the typo in the greeting")] {

@@ -153,6 +153,10 @@ pub fn set_by_todo(item: &mut Item, request: Option<&Request>, now: Timestamp) {
                 true => {
                     (Role::ConflictResolver, "say in its room how the two versions go together")
                 }
+                false if request.is_some_and(|it| it.blocked.is_none()) => (
+                    Role::VersionController,
+                    "say at its card whether the commit goes to the branch",
+                ),
                 false => (
                     Role::VersionController,
                     "look at the project's branch and its uncommitted files, then try the commit again",
