@@ -16,7 +16,6 @@ use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
 use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
-use crate::domain::time::Timestamp;
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -219,30 +218,7 @@ fn withdraw(
     is_first: bool,
 ) -> Answer {
     if !is_first {
-        let (was_heard, late) = (runs::has_told(turn, id, message_id), too_late(turn, id));
-        let now = turn.now;
-        let Some(request) = turn.edit(id) else { return Answer::Ignored("gone") };
-        let params = &mut request.params;
-        let was_heard = was_heard || !params.unread_words.contains(&message_id);
-        let at = params.followups.iter().position(|it| it.message_id == Some(message_id));
-        let words = at.map(|at| params.followups.remove(at));
-        params.unread_words.retain(|key| *key != message_id);
-        let had_answered = questions::taken_back(request, message_id);
-        turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
-        let words = words.filter(|it| was_heard && it.asks_for_something());
-        match (words, late) {
-            (Some(_), Some((key, values))) => {
-                say::in_room(turn, id, Voice::Team, Priority::Progress, key, values);
-            }
-            (Some(words), None) => tell_of_taking_back(turn, id, &words, now),
-            (None, _) => {}
-        }
-        if had_answered {
-            questions::decided(turn, id, "person");
-            questions::tell(turn, id, 0);
-            plans_by_other_answers(turn, id);
-        }
-        return Answer::Accepted;
+        return take_back(turn, id, message_id);
     }
     let started = turn.request(id).is_some_and(has_begun);
     if started {
@@ -260,6 +236,32 @@ fn withdraw(
     Answer::Accepted
 }
 
+/// Further words are gone: who has read them is told, and what they had answered is open again to the planner.
+fn take_back(turn: &mut Turn<'_>, id: &RequestId, message_id: MessageId) -> Answer {
+    let (was_told, late) = (runs::has_told(turn, id, message_id), too_late(turn, id));
+    let Some(request) = turn.edit(id) else { return Answer::Ignored("gone") };
+    let params = &mut request.params;
+    let was_read = was_told || !params.unread_words.contains(&message_id);
+    let at = params.followups.iter().position(|it| it.message_id == Some(message_id));
+    let words = at.map(|at| params.followups.remove(at));
+    params.unread_words.retain(|key| *key != message_id);
+    let had_answered = questions::taken_back(request, message_id);
+    turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
+    match (words.filter(|it| was_read && it.asks_for_something()), late) {
+        (Some(_), Some((key, values))) => {
+            say::in_room(turn, id, Voice::Team, Priority::Progress, key, values);
+        }
+        (Some(words), None) => tell_of_taking_back(turn, id, &words),
+        (None, _) => {}
+    }
+    if had_answered {
+        questions::decided(turn, id, "person");
+        questions::tell(turn, id, 0);
+        plans_by_other_answers(turn, id);
+    }
+    Answer::Accepted
+}
+
 /// A plan that somebody would decide on was made by earlier answers: it is made anew.
 fn plans_by_other_answers(turn: &mut Turn<'_>, id: &RequestId) {
     if gates::plan::is_open(turn, id) {
@@ -269,11 +271,11 @@ fn plans_by_other_answers(turn: &mut Turn<'_>, id: &RequestId) {
 }
 
 /// Roles have read what somebody takes back: whoever works hears that, and nothing ends before it is heeded.
-fn tell_of_taking_back(turn: &mut Turn<'_>, id: &RequestId, words: &Followup, now: Timestamp) {
-    let title = say::cut(&words.body, TAKEN_BACK);
-    let body = format!("I took back what I wrote before; do not go by it: “{title}”");
-    let taking_back =
-        Followup { is_others: words.is_others, ..Followup::command(&words.author_name, body, now) };
+fn tell_of_taking_back(turn: &mut Turn<'_>, id: &RequestId, words: &Followup) {
+    let said = say::cut(&words.body, TAKEN_BACK);
+    let body = format!("I took back what I wrote before; do not go by it: “{said}”");
+    let command = Followup::command(&words.author_name, body, turn.now);
+    let taking_back = Followup { is_others: words.is_others, ..command };
     let key = taking_back.key();
     let Some(request) = turn.edit(id) else { return };
     request.params.take_in(taking_back);

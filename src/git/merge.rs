@@ -208,7 +208,7 @@ fn lost(candidate: &Candidate, paths: Vec<String>) -> GitError {
 pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcome> {
     let repository = project.repository()?;
     let Some(checkout) = find_checkout(project, &repository, &plan.branch)? else {
-        // Whoever is about to check the branch out holds their index until their HEAD names it.
+        // Whoever is about to check the branch out holds their index while they write its files as they are now.
         for other in checkouts(project, &repository)? {
             lock::refuse_held(other.path())?;
         }

@@ -363,9 +363,7 @@ impl RegularFile {
         }
         Ok(bytes)
     }
-}
 
-impl RegularFile {
     /// The next bytes, at most so many; none where its end is reached, which may move.
     ///
     /// # Errors

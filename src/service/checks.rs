@@ -207,6 +207,13 @@ pub(super) async fn environments_for(team: &Arc<Team>, run: &Run) -> JobEnvironm
     }
 }
 
+/// The commit by whose preparations what grew from another one is worked and proven: what that stands on in the train may
+/// never land.
+pub(super) async fn trusted(team: &Team, grew_from: CommitId) -> Result<CommitId, EffectError> {
+    let project = team.project.clone();
+    Ok(tasks::blocking(move || project.on_branch(grew_from)).await??)
+}
+
 async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectError> {
     let plan = in_force(team).await?;
     if plan.prepare.is_empty() {
@@ -218,9 +225,7 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
         tasks::blocking(move || task::tree_for(&reading, &id, step).map(|tree| tree.base())).await?
     };
     let base = base.map_err(|error| EffectError::Worktree(error.to_string()))?;
-    // What it stands on in the train may never land.
-    let project = team.project.clone();
-    let base = tasks::blocking(move || project.on_branch(base)).await??;
+    let base = trusted(team, base).await?;
     let (confinement, stop) = (confinement::find().await, CancellationToken::new());
     let keys = |used: Vec<UsedEnvironment>| used.into_iter().map(|one| one.key).collect();
     if let Some((commit, agreed)) = agreed(team, &run.request_id) {

@@ -37,11 +37,10 @@ use crate::git::{
     self, CheckedOut, CommitId, CommitRules, EnvironmentStore, GitError, MergeOutcome,
     MessageParts, PlannedCommit, PlannedMerge, Rebased, Worktree,
 };
-use crate::platform::full_disk;
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, EndedBy, RunFolderState, Spec};
-use crate::platform::{files, tasks};
+use crate::platform::{files, full_disk, tasks};
 use crate::store;
 use crate::worker::RUNS;
 

@@ -162,9 +162,7 @@ pub(super) async fn prove(
     stop: &CancellationToken,
 ) -> Result<Evidence, EffectError> {
     let base = base_of(team, id, commit)?;
-    // What it stands on in the train may never land.
-    let (project, grew_from) = (team.project.clone(), base.unwrap_or(commit));
-    let trusted = tasks::blocking(move || project.on_branch(grew_from)).await??;
+    let trusted = checks::trusted(team, base.unwrap_or(commit)).await?;
     let before = match how {
         ProofMode::Again => None,
         ProofMode::Once | ProofMode::Whole => {

@@ -27,21 +27,6 @@ use crate::model_proxy::{self, ModelProxy, ProxyOptions, RunAllowance, socket_in
 use crate::platform::plug::{self, Point};
 use crate::platform::{clock, full_disk, tasks};
 
-/// Ends a run that has spent what it may by what its agent tells. With a login no call to a model comes by the proxy.
-async fn hold_to_budget(
-    proxy: Option<&ModelProxy>,
-    mut used: watch::Receiver<Usage>,
-    over_budget: &CancellationToken,
-) -> Infallible {
-    while used.changed().await.is_ok() {
-        let used = *used.borrow_and_update();
-        if proxy.is_some_and(|proxy| proxy.tell(used)) {
-            over_budget.cancel();
-        }
-    }
-    std::future::pending().await
-}
-
 /// What came of it.
 pub(super) enum AgentEnd {
     /// This.
@@ -128,14 +113,8 @@ impl RunAgent {
         let (events, told) = mpsc::channel(rate_limits::EVENTS);
         let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
         let (used, told_used) = watch::channel(Usage::default());
-        let over_budget = CancellationToken::new();
-        let watch = Watch {
-            cancel,
-            words,
-            events: Some(events),
-            used: Some(used),
-            over_budget: over_budget.clone(),
-        };
+        let (events, used) = (Some(events), Some(used));
+        let watch = Watch { cancel, words, events, used, ..Watch::default() };
         tracing::info!(role = %self.job.role, request = %self.job.request_id, run = %run_id, "an agent begins");
         let socket = run_socket::open(&self.worker, &self.job, self.spool.folder());
         let proxy = self.open_proxy().await;
@@ -148,7 +127,7 @@ impl RunAgent {
         let outcome = tokio::select! {
             outcome = parts.driver.run(&run, &parts.contract, &watch) => outcome,
             never = rate_limits::follow(&self.worker, run_id, limits, told) => match never {},
-            never = hold_to_budget(proxy.as_ref(), told_used, &over_budget) => match never {},
+            never = hold_to_budget(proxy.as_ref(), told_used, &watch.over_budget) => match never {},
         };
         Ok(completed(proxy, outcome))
     }
@@ -343,6 +322,21 @@ fn met_full_disk<'a>(outcome: &RunOutcome, folders: [&'a Path; 2]) -> Option<&'a
         }
     };
     folders.into_iter().find(|folder| met && full_disk::is_nearly_full(folder))
+}
+
+/// Ends a run that has spent what it may by what its agent tells. With a login no call to a model comes by the proxy.
+async fn hold_to_budget(
+    proxy: Option<&ModelProxy>,
+    mut used: watch::Receiver<Usage>,
+    over_budget: &CancellationToken,
+) -> Infallible {
+    while used.changed().await.is_ok() {
+        let used = *used.borrow_and_update();
+        if proxy.is_some_and(|proxy| proxy.tell(used)) {
+            over_budget.cancel();
+        }
+    }
+    std::future::pending().await
 }
 
 /// The outcome with what the proxy counted.
