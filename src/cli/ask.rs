@@ -243,6 +243,10 @@ fn tell_end(words: &Words, request: &Request) -> u8 {
             say(redact(&summary.unwrap_or_else(|| request.status.as_str().to_owned())));
         }
     }
+    if request.outcome.goes_on_elsewhere {
+        say(words.of("ask.goes_on", Value::Null));
+        return 1;
+    }
     match request.status {
         RequestStatus::Completed | RequestStatus::Committed => 0,
         RequestStatus::Failed

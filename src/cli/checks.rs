@@ -125,6 +125,12 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         return Ok(());
     }
     let _alone = workspace::edit::alone(&root)?;
+    let now = proposals::missing(&found, &workspace::load(&root)?.runtime);
+    if proposals::settings(&now) != chosen {
+        let message = "`checks` of team_runtime.yaml was changed meanwhile, and stays as it is";
+        let hint = "`teams checks propose` looks again";
+        return Err(Failure::new(message).hint(Some(hint.to_owned())));
+    }
     if let Some(change) = settings::plan(&root, ConfigFile::Runtime, &chosen, None)? {
         change.write(&root)?;
     }

@@ -148,7 +148,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     if let Some(backup) = &report.backup {
         say(format_args!("  what was there before is in {}", backup.display()));
-        say("  team_runtime.yaml is a new one: copy the old one back to keep your settings");
+        say(
+            "  team_runtime.yaml and routes.yaml are new: copy the old ones back to keep your settings",
+        );
     }
     if !report.refreshed {
         say(

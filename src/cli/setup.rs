@@ -123,6 +123,11 @@ fn refuse_other(workspace: &Workspace, project: Option<&Path>, args: &Args) -> R
         ("--project", "project.path", project.is_some_and(|project| project != root)),
         ("--agent", "agents", args.agent.as_ref().is_some_and(|agent| !is_same(agent))),
         ("--language", "language", args.language.is_some_and(|one| one != runtime.language)),
+        (
+            "--owner",
+            "people.owner",
+            args.owner.zip(runtime.people.owner).is_some_and(|(new, own)| new != own),
+        ),
     ];
     let Some((option, key, _)) = differs.into_iter().find(|(_, _, differs)| *differs) else {
         return Ok(());

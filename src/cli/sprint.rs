@@ -101,6 +101,7 @@ fn kickoff(root: &Path, start: &Start) -> Result<Kickoff, Failure> {
         brief: brief.to_owned(),
         requirements,
         artifacts,
+        missing_files: 0,
         request_text: String::new(),
         source_request_id: start.source_request_id.clone(),
         reply_route: ReplyRoute { author_name: "operator".to_owned(), ..ReplyRoute::default() },

@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ROLE", value_parser = super::run::role)]
     agent: Option<Role>,
     /// JSON instead of text
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["sprint", "backlog", "agent"])]
     json: bool,
 }
 

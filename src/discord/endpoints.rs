@@ -79,6 +79,18 @@ impl SeenChannel {
         matches!(self.kind, 0 | 5)
     }
 
+    /// Whether messages are written in it, outside of threads: beside text channels, those with voice have some.
+    #[must_use]
+    pub const fn has_messages(&self) -> bool {
+        self.is_text() || matches!(self.kind, 2 | 13)
+    }
+
+    /// Whether it has threads: beside text channels, forums have nothing else.
+    #[must_use]
+    pub const fn has_threads(&self) -> bool {
+        self.is_text() || matches!(self.kind, 15 | 16)
+    }
+
     /// Whether it is a thread.
     #[must_use]
     pub const fn is_thread(&self) -> bool {
@@ -115,6 +127,17 @@ pub struct SeenServerRole {
     pub id: ServerRoleId,
     /// Its name.
     pub name: String,
+    /// What it is for, where it is not people's own.
+    #[serde(default)]
+    pub tags: ServerRoleTags,
+}
+
+/// What a role of the server is for.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct ServerRoleTags {
+    /// The bot that Discord made it for; it has the bot's name, and people choose it in place of the bot.
+    #[serde(default)]
+    pub bot_id: Option<UserId>,
 }
 
 /// What the gateway's address endpoint says.

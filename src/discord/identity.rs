@@ -17,6 +17,8 @@ pub struct Identity {
     pub webhooks: BTreeSet<u64>,
     /// Server roles that address a role of the team.
     pub server_roles: BTreeMap<ServerRoleId, Role>,
+    /// Server roles that Discord made for bots.
+    pub roles_of_bots: BTreeMap<ServerRoleId, UserId>,
     /// Servers that we are in.
     pub guilds: BTreeSet<GuildId>,
     /// Names that personas speak under, lowercase.
@@ -31,12 +33,23 @@ impl Identity {
     }
 
     /// Notes a server role if its name is that of a public role of the team, under the name of the role
-    /// or of its persona.
-    pub fn note_server_role(&mut self, id: ServerRoleId, name: &str) {
+    /// or of its persona, or if it is that of a bot.
+    pub fn note_server_role(&mut self, id: ServerRoleId, name: &str, bot: Option<UserId>) {
+        match bot {
+            Some(bot) => self.roles_of_bots.insert(id, bot),
+            None => self.roles_of_bots.remove(&id),
+        };
         match stands_for(name, &self.persona_names) {
             Some(role) => self.server_roles.insert(id, role),
             None => self.server_roles.remove(&id),
         };
+    }
+
+    /// Whom a mention of a server role addresses: a role of the team, the team, or, with `None`, somebody else.
+    #[must_use]
+    pub fn addressed_by(&self, id: ServerRoleId) -> Option<Option<Role>> {
+        let of_bot = || self.bots.get(self.roles_of_bots.get(&id)?).copied();
+        self.server_roles.get(&id).map(|role| Some(*role)).or_else(of_bot)
     }
 }
 

@@ -168,6 +168,12 @@ impl InteractionReply {
         }
     }
 
+    /// Tells whoever asked that it came to nothing: a disk is full, or the team stops just now.
+    pub async fn not_carried_out(self) {
+        let (key, language) = ("not_carried_out".to_owned(), self.language);
+        self.say(&Content { key, values: serde_json::Map::new(), language }).await;
+    }
+
     /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
     pub async fn say(self, content: &Content) {
         let text = match self.catalog.render(content) {

@@ -79,20 +79,20 @@ pub fn message(
         (None, Some(_)) if answered.is_some() => Ingress::Reply,
         (None, Some(_)) => Ingress::Message,
     };
-    let attachments = payload
-        .attachments
-        .iter()
+    let forwarded = || payload.message_snapshots.iter();
+    let sent = || payload.attachments.iter().chain(forwarded().flat_map(|it| &it.attachments));
+    let attachments = sent()
         .map(|file| Attachment {
             filename: file.filename.clone(),
             size: u64::from(file.size),
             saved: None,
         })
         .collect();
-    let files = payload
-        .attachments
-        .iter()
-        .map(|file| Remote { id: file.id.get(), url: file.url.clone() })
-        .collect();
+    let files = sent().map(|file| Remote { id: file.id.get(), url: file.url.clone() }).collect();
+    let own = mentions.strip(&payload.content).to_owned();
+    let quoted = forwarded().filter_map(|it| quotation(&it.content));
+    let content = std::iter::once(own).filter(|own| !own.is_empty()).chain(quoted);
+    let content = content.collect::<Vec<_>>().join("\n\n");
     Ok(InboundMessage {
         message: Message {
             message_id: MessageId(payload.id.get()),
@@ -104,8 +104,9 @@ pub fn message(
                 is_bot: payload.author.bot || payload.webhook_id.is_some(),
                 server_roles,
             },
-            content: mentions.strip(&payload.content).to_owned(),
+            content,
             addressed: guild_id.is_none() || mentions.any || answered.is_some(),
+            reply_to: payload.referenced_message.as_deref().map(|it| MessageId(it.id.get())),
             role: mentions.role.or(answered.flatten()),
             attachments,
             created_at: Timestamp::from_millis(payload.timestamp.timestamp_millis()),
@@ -114,6 +115,13 @@ pub fn message(
         },
         files,
     })
+}
+
+/// The words of a message that somebody forwards: they are not the words of whoever does.
+fn quotation(words: &str) -> Option<String> {
+    let words = words.trim();
+    let quoted = || words.lines().map(|line| format!("> {line}")).collect::<Vec<_>>();
+    (!words.is_empty()).then(|| quoted().join("\n"))
 }
 
 /// Whether a webhook of ours wrote it.
@@ -193,8 +201,8 @@ impl Mentions {
             }
         }
         for id in &payload.mention_roles {
-            if let Some(role) = us.server_roles.get(&ServerRoleId(id.get())) {
-                note(format!("<@&{id}>"), Some(*role));
+            if let Some(role) = us.addressed_by(ServerRoleId(id.get())) {
+                note(format!("<@&{id}>"), role);
             }
         }
         // Written out and not chosen from the list, it is no mention to Discord, and means the same.

@@ -8,6 +8,8 @@ const US: u64 = 900;
 const APP: u64 = 901;
 const DEVELOPER: u64 = 902;
 const PLANNER_ROLE: u64 = 950;
+const OWN_ROLE: u64 = 953;
+const OTHER_ROLE: u64 = 954;
 
 fn us() -> Identity {
     let mut us = Identity::default();
@@ -15,7 +17,9 @@ fn us() -> Identity {
     us.bots.insert(UserId(DEVELOPER), Some(Role::Developer));
     us.applications.insert(APP);
     us.persona_names.insert("planner".to_owned(), Role::Planner);
-    us.note_server_role(ServerRoleId(PLANNER_ROLE), "Planner");
+    us.note_server_role(ServerRoleId(PLANNER_ROLE), "Planner", None);
+    us.note_server_role(ServerRoleId(OWN_ROLE), "teams", Some(UserId(US)));
+    us.note_server_role(ServerRoleId(OTHER_ROLE), "another", Some(UserId(7)));
     us
 }
 
@@ -43,6 +47,27 @@ fn heard(content: &str, more: Value) -> Message {
 
 fn mentions(ids: &[u64]) -> Value {
     json!({"mentions": ids.iter().map(|id| user(*id, *id >= US)).collect::<Vec<_>>()})
+}
+
+#[test]
+fn the_role_that_discord_made_for_our_bot_addresses_the_team() {
+    let own = heard("<@&953> fix it", json!({ "mention_roles": ["953"] }));
+    assert!(own.addressed && own.role.is_none());
+    assert_eq!(own.content, "fix it");
+    let other = heard("<@&954> fix it", json!({ "mention_roles": ["954"] }));
+    assert!(!other.addressed && other.content.starts_with("<@&954>"));
+}
+
+#[test]
+fn what_somebody_forwards_is_read_as_a_quotation() {
+    let file = json!({ "id": "5", "filename": "shot.png", "size": 3, "url": "http://a/b", "proxy_url": "http://a/b" });
+    let original = json!({
+        "content": "It crashes\nat once", "timestamp": "2026-03-24T00:00:00Z", "edited_timestamp": null,
+        "mentions": [], "attachments": [file], "embeds": [], "type": 0,
+    });
+    let message = heard("", json!({ "message_snapshots": [{ "message": original }] }));
+    assert_eq!(message.content, "> It crashes\n> at once");
+    assert_eq!(message.attachments[0].filename, "shot.png");
 }
 
 #[test]

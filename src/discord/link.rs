@@ -16,12 +16,11 @@ use crate::discord::error::{RestError, code};
 use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{
-    CatchUpRequest, InboundSender, Intake, Reader, TakenMessage, patiently,
-};
+use crate::discord::intake::{CatchUpRequest, InboundSender, Intake, Reader, TakenMessage};
 use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
 use crate::discord::problems::LinkProblems;
+use crate::discord::repeat::patiently;
 use crate::discord::rest::Pool;
 use crate::discord::sessions::{Facts, Sessions};
 use crate::discord::speakers::{Speakers, VoiceMode};
@@ -215,14 +214,18 @@ impl Link {
         let rest = &self.delivery.speakers.team.rest;
         let mut found: Vec<ChannelId> = Vec::new();
         let mut all = true;
+        let mut parents: Vec<ChannelId> = Vec::new();
         match patiently(|| rest.channels(guild)).await {
-            Ok(channels) => found.extend(channels.iter().filter(|it| it.is_text()).map(|it| it.id)),
+            Ok(channels) => {
+                found.extend(channels.iter().filter(|it| it.has_messages()).map(|it| it.id));
+                parents.extend(channels.iter().filter(|it| it.has_threads()).map(|it| it.id));
+            }
             Err(error) => {
                 all = false;
                 tracing::warn!(%error, "the server's channels are not known");
             }
         }
-        for channel in found.clone() {
+        for channel in parents {
             match rest.threads_archived_since(channel, away, ARCHIVE_PAGES).await {
                 Ok(threads) => {
                     all &= threads.len() < ARCHIVE_PAGES * 100;

@@ -27,6 +27,7 @@ pub mod person_request;
 mod personas;
 mod presence;
 mod problems;
+mod repeat;
 pub mod rest;
 pub mod send_order;
 mod sessions;

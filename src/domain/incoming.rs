@@ -34,6 +34,9 @@ pub struct Message {
     pub content: String,
     /// Whether it mentions the bot user or one of the team's roles, or answers one of its messages.
     pub addressed: bool,
+    /// The message that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
     /// The role addressed: by its bot, its server role or by an answer to it.
     pub role: Option<Role>,
     /// Files.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::finding::Finding;
 use crate::domain::ids::{ChannelId, MessageId, RequestId, SprintId};
 use crate::domain::lenient::blank_is_none;
+use crate::domain::result::ProposedItem;
 use crate::domain::sprint::Trigger;
 use crate::domain::time::Timestamp;
 use crate::domain::word::{blank, words};
@@ -159,6 +160,13 @@ pub struct Sourcing {
     /// The traces of those that the look under way has.
     #[serde(rename = "looked_at_again", skip_serializing_if = "BTreeSet::is_empty")]
     pub again: BTreeSet<String>,
+    /// Candidates of another milestone than that of the sprint which ran when they were made, for when it is over.
+    #[serde(
+        rename = "candidates_for_later",
+        deserialize_with = "ProposedItem::read_all",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub for_later: Vec<ProposedItem>,
     /// How far each source of findings was read.
     pub watermarks: std::collections::BTreeMap<String, String>,
 }

@@ -87,6 +87,7 @@ fn kickoff(request: &Request, action: &ControlAction) -> Kickoff {
         brief: or(text(&action.kickoff_brief), written.brief),
         requirements: if said.is_empty() { written.requirements } else { said },
         artifacts: request.artifacts.clone(),
+        missing_files: 0,
         request_text: request.body.clone(),
         source_request_id: Some(request.request_id.clone()),
         reply_route: request.conversation.reply_route.clone(),

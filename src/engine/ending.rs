@@ -34,13 +34,14 @@ pub(super) fn block(
     let Some(request) = turn.request(id) else { return };
     let acts = buttons(turn, request);
     // It is said where it was asked, and words for it are heard in its room.
-    let (room, route) = (request.conversation.room.as_ref(), &request.conversation.reply_route);
-    let thread = room.and_then(|room| room.thread_id);
+    let (thread, route) = (request.conversation.thread(), &request.conversation.reply_route);
     let elsewhere = thread.filter(|thread| route.channel_id.is_some_and(|at| at != *thread));
-    let by_command = room.is_none() && route.channel_id.is_some() && !route.is_dm;
+    let is_among_others = thread.is_none() && route.channel_id.is_some() && !route.is_dm;
+    let by_reply = is_among_others && turn.policy.mentions;
     let values = json!({
         "room": elsewhere.map(|thread| thread.to_string()),
-        "by_command": by_command,
+        "by_reply": by_reply,
+        "by_command": is_among_others && !by_reply,
         "request_id": id.as_str(),
         "code": code,
         "detail": say::whole(detail),

@@ -32,6 +32,8 @@ use crate::domain::state::State;
 
 /// The reaction by which somebody is told that they may not ask.
 const REFUSED: &str = "🚫";
+/// Seconds within which a message may still be addressed to the team by an edit.
+const ADDRESSED_LATE: u64 = 3_600;
 /// Seconds that such an answer waits, so that those of whoever may ask go first.
 const REFUSAL_DELAY: u64 = 10;
 
@@ -200,6 +202,15 @@ fn refuse(turn: &mut Turn<'_>, message: &Message) {
     turn.send(outgoing);
 }
 
+/// Whether somebody has addressed the team by editing a message that was not for it: it is taken in like a new one. One
+/// of long ago may have been taken in and forgotten since.
+pub(super) fn is_addressed_by_edit(turn: &Turn<'_>, message: &Message) -> bool {
+    message.addressed
+        && message.guild_id.is_some()
+        && turn.now.seconds_since(message.created_at) < ADDRESSED_LATE
+        && !was_taken_in(turn, message)
+}
+
 /// By name, never by order: a message that was missed may be told after newer ones.
 fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
     let mark = turn.before().channels.get(&message.channel_id);
@@ -220,8 +231,8 @@ pub(super) fn too_many(turn: &Turn<'_>, author: Option<UserId>, new: usize) -> O
     (mine.count() + new > limit).then_some(limit)
 }
 
-/// The open request that a message belongs to: the one whose room it was written in, or, in a direct
-/// message, the one that waits for an answer there.
+/// The open request that a message belongs to: the one whose room it was written in or that it answers words about,
+/// or, in a direct message and wherever a request has no room, the one that waits for an answer there.
 fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     let state = turn.before();
     if let Some(request) = state.request_in_room(message.channel_id) {
@@ -235,13 +246,25 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
             return Some(request.request_id.clone());
         }
     }
-    if message.guild_id.is_some() {
-        return None;
+    if let Some(answered) = message.reply_to {
+        let is_about = |it: &&Request| it.conversation.outside.contains(&answered);
+        let mut open = turn.requests().filter(|it| !it.status.is_terminal());
+        if let Some(request) = open.find(is_about) {
+            return Some(request.request_id.clone());
+        }
     }
     let mut waiting = state.requests.values().filter(|request| {
+        let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
+        let is_here = match message.guild_id {
+            None => route.is_dm,
+            Some(_) => {
+                room.as_ref().is_some_and(|room| room.thread_id.is_none())
+                    && route.channel_id == Some(message.channel_id)
+            }
+        };
         request.status == RequestStatus::Blocked
-            && request.conversation.reply_route.is_dm
-            && request.conversation.reply_route.author_id == Some(message.author.id)
+            && is_here
+            && route.author_id == Some(message.author.id)
             && request.fingerprint != print(message)
     });
     match (waiting.next(), waiting.next()) {
@@ -346,7 +369,7 @@ fn repeated(
 /// What is said to somebody who asks for the same again, where the request waits for an answer of theirs.
 pub(super) fn asks_back(request: &Request) -> Option<say::CatalogText> {
     let code = request.blocked.as_ref()?.code;
-    let room = request.conversation.room.as_ref().and_then(|room| room.thread_id);
+    let room = request.conversation.thread();
     let values = json!({ "request_id": request.request_id.as_str(), "room": room });
     matches!(code, BlockCode::Questions | BlockCode::Parts).then_some(("reused_asked", values))
 }

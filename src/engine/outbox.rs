@@ -77,6 +77,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
             {
                 hang_room(turn, request, channel_id, *first);
             }
+            if matches!(old.act, Act::Post(_))
+                && let Some(id) = &old.request_id
+                && turn.request(id).is_some_and(|it| it.conversation.thread() != Some(channel_id))
+                && let Some(request) = turn.edit(id)
+            {
+                request.conversation.said_outside(&message_ids);
+            }
             match &old.act {
                 Act::Card { .. } => {
                     let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
@@ -305,8 +312,9 @@ fn hang_room(turn: &mut Turn<'_>, id: &RequestId, channel_id: ChannelId, message
 /// channel. Words of a direct message are nobody else's. Whether there is such a place.
 fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
     let act = match (&refused.act, refused.priority) {
-        (Act::Post(_), Priority::Final | Priority::Approval | Priority::Error) => {
-            refused.act.clone()
+        // An answer to a message of another channel is an answer to nothing, and its person is named in words.
+        (Act::Post(post), Priority::Final | Priority::Approval | Priority::Error) => {
+            Act::Post(Post { reply_to: None, ..post.clone() })
         }
         (
             Act::Post(_)
@@ -324,7 +332,7 @@ fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
         return false;
     };
     let route = &request.conversation.reply_route;
-    let has_room = request.conversation.room.as_ref().is_some_and(|room| room.thread_id.is_some());
+    let has_room = request.conversation.thread().is_some();
     let target = match (&refused.target, route.channel_id) {
         (Target::Room(_), Some(channel)) if has_room => Target::Channel(channel),
         (Target::Room(_) | Target::Channel(_), _) if !route.is_dm => {

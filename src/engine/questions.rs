@@ -63,10 +63,16 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
 fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     ending::stop(turn, id, BlockCode::Questions, "", Vec::new());
     let Some(request) = turn.request(id) else { return };
-    // What was asked in a terminal or by a command has no room in which words would be heard.
-    let has_room = request.conversation.room.is_some();
-    let decisions = say::decisions(request);
-    let values = json!({ "request_id": id.as_str(), "decisions": decisions, "has_room": has_room });
+    // What was asked in a terminal has no place in which words would be heard, and in a channel only answers are.
+    let route = &request.conversation.reply_route;
+    let has_room = request.conversation.thread().is_some() || route.is_dm;
+    let by_reply = !has_room && route.channel_id.is_some() && turn.policy.mentions;
+    let values = json!({
+        "request_id": id.as_str(),
+        "decisions": say::decisions(request),
+        "has_room": has_room,
+        "by_reply": by_reply,
+    });
     let menu = |(decision, number): (&PlanDecision, usize)| {
         Menu::Choice(ChoiceMenu {
             subject: format!("{id}.{number}"),

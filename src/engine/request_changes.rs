@@ -75,7 +75,7 @@ pub(super) fn request_changes(
 
 /// The open request that goes on from what was delivered, or stands in the same room: a room has one.
 fn goes_on(turn: &Turn<'_>, old: &Request) -> Option<RequestId> {
-    let thread = |it: &Request| it.conversation.room.as_ref().and_then(|room| room.thread_id);
+    let thread = |it: &Request| it.conversation.thread();
     let is_there = |it: &&Request| {
         let follows = it.params.follows_request_id.as_ref() == Some(&old.request_id);
         let shares = thread(it).is_some() && thread(it) == thread(old);
@@ -118,7 +118,7 @@ fn begin(
 ) -> Answer {
     let now = turn.now;
     let id = turn.ids.request(&turn.today());
-    let room = old.conversation.room.as_ref().and_then(|room| room.thread_id);
+    let room = old.conversation.thread();
     let channel_id = room.or(old.conversation.reply_route.channel_id);
     // What was said to the team alone stays so, wherever it is gone on with.
     let asked = &old.conversation.reply_route;

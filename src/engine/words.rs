@@ -170,6 +170,7 @@ pub(super) fn obey(
                 brief: written.brief,
                 requirements: written.requirements,
                 artifacts: super::message::saved(message),
+                missing_files: message.attachments.iter().filter(|it| it.saved.is_none()).count(),
                 request_text: message.content.clone(),
                 source_request_id: None,
                 reply_route: super::message::route(message),

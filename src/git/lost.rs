@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use git2::{Commit, Oid, Repository};
 
 use super::project::{checked_out_branch, tip};
-use super::refs::Update;
-use super::worktree::{LOST, lost_ref, team_branch};
+use super::refs::{LOST, Update};
+use super::worktree::{lost_ref, team_branch};
 use super::{Project, Result, kept, merge, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
@@ -165,10 +165,14 @@ impl Project {
             let is_kept =
                 is_kept.filter(|id| message.contains(id) || name.contains(id)).count() > 0;
             // A commit may be older than its being kept.
-            let since = files::metadata(&self.common_dir().join(name)).ok();
-            let since = since.and_then(|it| it.modified().ok()).map(DateTime::<Utc>::from);
-            let is_new = since.is_some_and(|since| since >= before.utc());
-            if !is_kept && !is_new && commit.time().seconds() < before.utc().timestamp() {
+            let log = repository.reflog(name).ok();
+            let since = log.and_then(|log| Some(log.get(0)?.committer().when().seconds()));
+            // Earlier builds wrote no log.
+            let written = files::metadata(&self.common_dir().join(name)).ok();
+            let written = written.and_then(|it| it.modified().ok()).map(DateTime::<Utc>::from);
+            let since = since.or_else(|| written.map(|it| it.timestamp()));
+            let since = since.map_or(commit.time().seconds(), |it| it.max(commit.time().seconds()));
+            if !is_kept && since < before.utc().timestamp() {
                 old.push(name.to_owned());
             }
         }

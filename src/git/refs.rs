@@ -11,6 +11,9 @@ use git2::{ErrorCode, Oid, Repository};
 use super::{GitError, Project, Result};
 use crate::platform::{clock, files};
 
+/// Under which what was not used is kept.
+pub(super) const LOST: &str = "refs/teams/lost/";
+
 /// How an update ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Update {
@@ -41,9 +44,14 @@ pub(super) fn set(
         return Ok(Update::Elsewhere(now));
     }
     files::remove_dir_if_empty(&lock.path)?;
+    let log = project.common_dir().join("logs").join(name);
+    if let Some(folder) = log.parent().filter(|_| name.starts_with(LOST)) {
+        // Since when it is kept says nothing else: git packs refs.
+        files::create_dir_all(folder)?;
+        files::append(&log, "")?;
+    }
     files::rename(&lock.lock, &lock.path)?;
     lock.sync()?;
-    let log = project.common_dir().join("logs").join(name);
     append_log(&log, now, new, reason)?;
     Ok(Update::Done)
 }

@@ -552,12 +552,9 @@ pub(super) fn team_branch(request: &RequestId) -> Result<String> {
     valid(format!("refs/heads/teams/{request}"))
 }
 
-/// Under which what was not used is kept.
-pub(super) const LOST: &str = "refs/teams/lost/";
-
 /// `refs/teams/lost/<what>`.
 pub(super) fn lost_ref(what: &str) -> Result<String> {
-    valid(format!("{LOST}{what}"))
+    valid(format!("{}{what}", refs::LOST))
 }
 
 fn valid(name: String) -> Result<String> {

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::platform::disk::is_full;
 use crate::platform::files::FileError;
 
 /// Why the local guild cannot start or went down.
@@ -24,6 +25,9 @@ pub enum GuildError {
     /// The log could not be written or made durable.
     #[error("cannot write the guild's log: {0}")]
     Log(#[source] std::io::Error),
+    /// There is no room for more.
+    #[error("the guild's disk is full (hint: free some space; it goes on by itself)")]
+    NoSpace,
     /// Another process serves this folder.
     #[error(
         "the guild in {} is served by another process{} (hint: stop that one first)",
@@ -125,9 +129,25 @@ pub(crate) enum Refusal {
     BadJson,
     #[error("the guild cannot write to its disk; it accepts nothing more until it is restarted")]
     Storage,
+    #[error("the disk is full: free some space there, and send it again")]
+    NoSpace,
 }
 
 impl Refusal {
+    /// What could not be kept.
+    pub(crate) fn unkept(error: GuildError) -> Refusal {
+        let is_full = match &error {
+            GuildError::NoSpace => true,
+            GuildError::File(file) => is_full(file),
+            GuildError::Listen { .. }
+            | GuildError::Log(_)
+            | GuildError::Busy { .. }
+            | GuildError::Damaged { .. } => false,
+        };
+        tracing::error!(%error, "the guild cannot keep what was sent");
+        if is_full { Refusal::NoSpace } else { Refusal::Storage }
+    }
+
     /// An invalid field; `field` is a dotted path such as `embeds.0.title`.
     pub(crate) fn invalid(
         field: impl Into<String>,
@@ -185,6 +205,7 @@ impl Refusal {
             Refusal::Invalid { .. } => (S::BAD_REQUEST, 50035),
             Refusal::BadJson => (S::BAD_REQUEST, 50109),
             Refusal::Storage => (S::INTERNAL_SERVER_ERROR, 0),
+            Refusal::NoSpace => (S::INSUFFICIENT_STORAGE, 0),
         }
     }
 }

@@ -142,10 +142,7 @@ impl Guild {
         let made = make(&mut draft)?;
         let Draft { changes, events, .. } = draft;
         if !changes.is_empty() {
-            log.append(&changes).map_err(|error| {
-                tracing::error!(%error, "the guild stops accepting changes");
-                Refusal::Storage
-            })?;
+            log.append(&changes).map_err(Refusal::unkept)?;
         }
         for change in changes {
             state.apply(change, ids);

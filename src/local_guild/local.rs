@@ -26,6 +26,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use chrono::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -41,6 +42,10 @@ use super::rest::body::{Payload, QueryParameters, Upload};
 use super::rest::{channels, messages, reactions, threads};
 use super::state::State as World;
 use super::upload::store;
+use crate::platform::clock;
+
+/// How long a file waits for the message that it was uploaded for.
+const UNSENT: Duration = Duration::hours(1);
 
 /// The routes of the local side, below `/_local`.
 pub(crate) fn routes() -> Router<Arc<Guild>> {
@@ -113,15 +118,15 @@ async fn say(State(guild): GuildState, caller: Caller, payload: Payload) -> Json
         Some(list) => serde_json::from_value(list.clone())
             .map_err(|_| Refusal::invalid("attachments", "BASE_TYPE_BAD", "Ids are expected."))?,
     };
-    let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-    for id in ids {
-        let file = uploads.remove(&id);
+    let uploads = || guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+    for id in &ids {
+        let file = uploads().get(id).cloned();
         composed.attach(file.ok_or_else(|| {
             Refusal::invalid("attachments", "UNKNOWN_FILE", "Upload the file first.")
         })?);
     }
-    drop(uploads);
     let id = messages::create_as(&guild, user, channel, &composed)?;
+    uploads().retain(|id, _| !ids.contains(id));
     messages::rendered(&guild, Some(user), channel, id)
 }
 
@@ -212,7 +217,12 @@ async fn upload(
     };
     let file = store(&guild, &upload, None)?;
     let shown = json!({"id": file.id, "filename": file.filename, "size": file.size});
-    guild.uploads.lock().unwrap_or_else(PoisonError::into_inner).insert(file.id, file);
+    let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+    let oldest = Id::at(clock::now() - UNSENT);
+    for (id, _) in uploads.extract_if(|id, _| *id < oldest) {
+        guild.blobs.remove(&id.to_string());
+    }
+    uploads.insert(file.id, file);
     Ok(Json(shown))
 }
 

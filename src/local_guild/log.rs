@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -124,8 +124,9 @@ impl Log {
         }
     }
 
-    /// Makes changes durable. After a failure the log accepts nothing more: what the disk holds is
-    /// then unknown, and a sync is not to be tried twice.
+    /// Makes changes durable. Where there is no room for them, nothing of them is kept, and there may be room later.
+    /// After any other failure the log accepts nothing more: what the disk holds is then unknown, and a sync is not to
+    /// be tried twice.
     pub(crate) fn append(&mut self, changes: &[Change]) -> Result<(), GuildError> {
         if self.broken {
             let error = std::io::Error::other("closed, or an earlier write failed");
@@ -136,10 +137,18 @@ impl Log {
         };
         let mut line = Vec::new();
         encode(changes, &mut line)?;
-        let written = file.write_all(&line).and_then(|()| file.sync_data());
-        self.broken = written.is_err();
+        if let Err(error) = file.write_all(&line) {
+            let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+            if is_full && file.set_len(self.bytes).is_ok() {
+                return Err(GuildError::NoSpace);
+            }
+            self.broken = true;
+            return Err(GuildError::Log(error));
+        }
+        let synced = file.sync_data();
+        self.broken = synced.is_err();
         self.bytes += line.len() as u64;
-        written.map_err(GuildError::Log)
+        synced.map_err(GuildError::Log)
     }
 }
 
@@ -216,12 +225,22 @@ impl Blobs {
             let is_id = name.len() <= 20 && name.bytes().all(|it| it.is_ascii_digit());
             let is_digest = name.len() == 32 && name.bytes().all(|it| it.is_ascii_hexdigit());
             let is_file = files::symlink_metadata(&path).is_ok_and(|it| it.is_file());
-            if (is_id || is_digest)
-                && is_file
-                && !keys.contains(name.as_ref())
-                && let Err(error) = files::remove_file(&path)
-            {
-                tracing::warn!(%error, "a file that nothing shows stays");
+            if (is_id || is_digest) && is_file && !keys.contains(name.as_ref()) {
+                self.remove(&name);
+            }
+        }
+    }
+
+    /// Removes what nothing shows.
+    pub(crate) fn remove(&self, key: &str) {
+        match &self.dir {
+            Some(dir) => {
+                if let Err(error) = files::remove_file(&dir.join(key)) {
+                    tracing::warn!(%error, "a file that nothing shows stays");
+                }
+            }
+            None => {
+                self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
             }
         }
     }

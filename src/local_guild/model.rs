@@ -505,6 +505,9 @@ pub(crate) struct Interaction {
     /// Which of the person's clients it came from: a dialog opens there and nowhere else.
     #[serde(default)]
     pub(crate) session: Option<String>,
+    /// What the client knows it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) nonce: Option<String>,
     /// The dialog that its application opened.
     #[serde(default)]
     pub(crate) dialog: Option<Value>,

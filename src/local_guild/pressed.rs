@@ -51,7 +51,8 @@ fn forged(payload: &Payload) -> bool {
 fn person(user: Id, payload: &Payload) -> Asker {
     let locale = payload.text("locale").unwrap_or("en-US").to_owned();
     let session = payload.text("session").filter(|it| it.len() <= 100).map(str::to_owned);
-    Asker { user, locale, session }
+    let nonce = payload.text("nonce").filter(|it| it.len() <= 100).map(str::to_owned);
+    Asker { user, locale, session, nonce }
 }
 
 /// The objects behind chosen ids, each kind under its name, as clients look them up.

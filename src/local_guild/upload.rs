@@ -26,10 +26,7 @@ pub(crate) fn store(
         return Err(Refusal::TooLarge);
     }
     let id = guild.change(|draft| Ok(draft.id()))?;
-    guild.blobs.put(&id.to_string(), upload.bytes.clone()).map_err(|error| {
-        tracing::error!(%error, "a file could not be kept");
-        Refusal::Storage
-    })?;
+    guild.blobs.put(&id.to_string(), upload.bytes.clone()).map_err(Refusal::unkept)?;
     let renamed = entry.and_then(|entry| entry["filename"].as_str());
     let sent = renamed.unwrap_or(&upload.filename);
     let filename = plain_name(sent);

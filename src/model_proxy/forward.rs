@@ -96,7 +96,13 @@ pub(super) async fn pass(
     let is_post = request.method() != Method::GET;
     let body = RequestBody::of(request);
     let onward = match is_post {
-        false => client.get(url),
+        false => {
+            // Nothing is said of a body that does not go on: a server would take the next call of anybody for it.
+            for name in [header::CONTENT_LENGTH, header::CONTENT_TYPE, header::CONTENT_ENCODING] {
+                headers.remove(name);
+            }
+            client.get(url)
+        }
         true => client.post(url).body(limited(body.pieces(), Arc::clone(&asked))),
     };
     // What was asked costs, also where the agent hangs up before an answer comes.

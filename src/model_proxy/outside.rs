@@ -39,8 +39,11 @@ impl AllowedHosts {
             AllowedHosts::Nothing => false,
             AllowedHosts::Public => PORTS.contains(&port),
             AllowedHosts::Hosts(hosts) => hosts.iter().any(|entry| {
+                if let Ok(address) = entry.trim_matches(['[', ']']).parse::<IpAddr>() {
+                    return host.parse() == Ok(address) && port == 443;
+                }
                 let (name, wanted) = match entry.rsplit_once(':') {
-                    Some((name, number)) => (name, number.parse().ok()),
+                    Some((name, number)) => (name.trim_matches(['[', ']']), number.parse().ok()),
                     None => (entry.as_str(), Some(443)),
                 };
                 let fits = match name.strip_prefix('.') {
@@ -115,10 +118,11 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_is_reached() {
-        let list = ["api.example.com", ".wide.example", "127.0.0.1:99", "[::1]:98"];
+        let list = ["api.example.com", ".wide.example", "127.0.0.1:99", "[::1]:98", "2001:db8::5"];
         let hosts = AllowedHosts::Hosts(list.map(str::to_owned).to_vec());
         assert!(hosts.names("api.example.com", 443) && hosts.names("a.wide.example", 443));
-        assert!(hosts.names("127.0.0.1", 99));
+        assert!(hosts.names("127.0.0.1", 99) && hosts.names("::1", 98));
+        assert!(hosts.names("2001:db8::5", 443) && !hosts.names("2001:db8:", 5));
         for (host, port) in [
             ("api.example.com", 80),
             ("api.example.com.evil.com", 443),

@@ -215,7 +215,9 @@ async fn read(stream: &mut UnixStream) -> Result<Result<Call, Reply>, ControlErr
 
 /// The call of a line; else why it is none.
 pub(super) fn call_of(line: &str) -> Result<Call, String> {
-    serde_json::from_str(line).map_err(|error| format!("not a call: {error}"))
+    serde_json::from_str(line).map_err(|error| {
+        format!("not a call that this team knows ({error}): where another build of teams called, use one for both, and start the team again with it")
+    })
 }
 
 /// A reply as it goes back, without secrets.

@@ -571,15 +571,7 @@ fn facts(run: &Run, wanted: bool) -> RunFacts<'_> {
 
 async fn show_typing(team: &Team, envelope: &Envelope) {
     let id = &envelope.envelope.request_id;
-    let channel = team.hub.read(|state| {
-        let request = state.requests.get(id)?;
-        request
-            .conversation
-            .room
-            .as_ref()
-            .and_then(|room| room.thread_id)
-            .or(request.conversation.reply_route.channel_id)
-    });
+    let channel = team.hub.read(|state| state.requests.get(id)?.conversation.place());
     if let Some(channel) = channel {
         team.link.typing(channel).await;
     }

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Map;
-
 use super::answers;
 use super::ended::with_ended;
 use super::hub::HubError;
@@ -13,8 +11,6 @@ use super::team::Team;
 use crate::discord::{Facts, Inbound, TakenMessage};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
-use crate::domain::language::Language;
-use crate::domain::outgoing::Content;
 use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, standing};
@@ -99,7 +95,6 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         }
         Inbound::Command { actor, command, reply } => {
             let team = Arc::clone(team);
-            let language = reply.language();
             tasks::spawn("command", async move {
                 let command = with_ended(&team, command).await;
                 match team.hub.submit(Event::Command { actor, command }).await {
@@ -110,7 +105,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
                     Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
                     Err(error) => {
                         tracing::warn!(%error, "a command was not carried out");
-                        reply.say(&not_carried_out(language)).await;
+                        reply.not_carried_out().await;
                     }
                 }
             });
@@ -133,7 +128,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
                     Ok(Ok(content) | Err(content)) => reply.say(&content).await,
                     Err(error) => {
                         tracing::warn!(%error, "a question was not answered");
-                        reply.say(&not_carried_out(language)).await;
+                        reply.not_carried_out().await;
                     }
                 }
             });
@@ -146,11 +141,6 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         }
     };
     tell(team, event).await
-}
-
-/// What somebody is told whose command came to nothing: a disk is full, or the team stops just now.
-fn not_carried_out(language: Language) -> Content {
-    Content { key: "not_carried_out".to_owned(), values: Map::new(), language }
 }
 
 /// Older workspaces name no server: the one that the bot is in is home. Where there are several, a person has to

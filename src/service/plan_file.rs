@@ -92,12 +92,18 @@ pub(super) async fn import(
             let content = Content { key, values: values.into_iter().collect(), language };
             return reply.say(&content).await;
         }
-        Err(error) => return tracing::warn!(%error, "a plan was not read"),
+        Err(error) => {
+            tracing::warn!(%error, "a plan was not read");
+            return reply.not_carried_out().await;
+        }
     };
     match team.hub.submit(Event::Command { actor, command }).await {
         Ok(Answer::Say(content) | Answer::Refused(content)) => reply.say(&content).await,
         Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
-        Err(error) => tracing::warn!(%error, "a plan was not taken in"),
+        Err(error) => {
+            tracing::warn!(%error, "a plan was not taken in");
+            reply.not_carried_out().await;
+        }
     }
 }
 

@@ -27,6 +27,12 @@ pub enum ConfigError {
         /// The file that is not there.
         file: &'static str,
     },
+    /// A reset has begun and did not come to its end.
+    #[error("a reset of {} was cut off", root.display())]
+    HalfReset {
+        /// The folder.
+        root: PathBuf,
+    },
     /// A file could not be read.
     #[error(transparent)]
     File(#[from] FileError),
@@ -102,6 +108,9 @@ impl ConfigError {
             ConfigError::NotAWorkspace { .. } => {
                 Some("`teams setup` makes one and connects it with Discord, `teams init` only writes it; `--workspace-root` names another".to_owned())
             }
+            ConfigError::HalfReset { .. } => {
+                Some("`teams init --reset` finishes it, into the same backup".to_owned())
+            }
             ConfigError::Invalid(invalid) => invalid.hint.clone(),
             ConfigError::TokenMissing { name, .. } => Some(format!(
                 "`teams setup` asks for it; or export {name}=…, or write it into a `.env` beside the workspace"
@@ -116,6 +125,7 @@ impl ConfigError {
         match self {
             ConfigError::Invalid(invalid) => invalid.snippet(),
             ConfigError::NotAWorkspace { .. }
+            | ConfigError::HalfReset { .. }
             | ConfigError::File(_)
             | ConfigError::TooLarge { .. }
             | ConfigError::TokenMissing { .. }

@@ -10,7 +10,9 @@ use sha2::{Digest as _, Sha256};
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::yaml::from_yaml;
-use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, lifecycle, policy_file, resolve, routes};
+use super::{
+    DISCORD_FILE, POLICY_FILE, RESET_FILE, RUNTIME_FILE, lifecycle, policy_file, resolve, routes,
+};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::{
@@ -53,6 +55,9 @@ pub struct Workspace {
 /// # Errors
 /// [`ConfigError::NotAWorkspace`].
 pub fn must_exist(root: &Path) -> Result<(), ConfigError> {
+    if files::exists(&root.join(RESET_FILE)) {
+        return Err(ConfigError::HalfReset { root: root.to_owned() });
+    }
     for file in [RUNTIME_FILE, DISCORD_FILE] {
         match files::metadata(&root.join(file)) {
             Err(error) if error.is_missing() => {

@@ -193,10 +193,15 @@ async fn an_application_that_is_late_is_refused_and_the_person_is_told() {
     let after = format!("{}.{}", text(&state["epoch"]), state["feed"]);
     let mut feed =
         owner.request("GET", &format!("/_local/events?after={after}")).send().await.unwrap();
-    let slash = json!({"channel": "general", "command": "plan"});
-    let started = owner.ok("POST", "/_local/slash", slash).await;
+    let slash = json!({"channel": "general", "command": "plan", "nonce": "n-1"});
+    let started = owner.ok("POST", "/_local/slash", slash.clone()).await;
+    // Said once more, because the answer did not come, it is the same one.
+    assert_eq!(owner.ok("POST", "/_local/slash", slash).await, started);
     let interaction = gateway.until("INTERACTION_CREATE").await;
     assert_eq!(interaction["id"], started["interaction"]);
+    let other = json!({"channel": "general", "command": "plan", "nonce": "n-2"});
+    let other = owner.ok("POST", "/_local/slash", other).await;
+    assert_eq!(gateway.until("INTERACTION_CREATE").await["id"], other["interaction"]);
     let mut heard = String::new();
     while !heard.contains("INTERACTION_FAILED") {
         let chunk = feed.chunk().await.unwrap().expect("the feed goes on");

@@ -18,7 +18,22 @@ struct Process {
 
 impl Process {
     fn start(dir: &Path) -> Process {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_teams"))
+        Process::started(Command::new(env!("CARGO_BIN_EXE_teams")), dir)
+    }
+
+    /// In a file system of its own, where the folder has room for `size`; words in `more` make it larger.
+    fn on_a_small_disk(dir: &Path, size: &str, more: &Path) -> Process {
+        rustix::fs::mkfifoat(rustix::fs::CWD, more, 0o600.into()).unwrap();
+        let script = "mount -t tmpfs -o size=$1 small \"$0\" || exit 1; more=$2; \
+                      (read size < \"$more\"; mount -o remount,size=$size \"$0\") & shift 2; exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["-Um", "--map-current-user", "--keep-caps", "sh", "-c", script]);
+        command.arg(dir).arg(size).arg(more).arg(env!("CARGO_BIN_EXE_teams"));
+        Process::started(command, dir)
+    }
+
+    fn started(mut command: Command, dir: &Path) -> Process {
+        let mut child = command
             .args(["local-guild", "--json", "--parent-pipe", "--dir"])
             .arg(dir)
             .stdin(Stdio::piped())
@@ -36,6 +51,36 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_what_it_has_no_room_for_and_there_may_be_room_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, more) = (dir.path().join("guild"), dir.path().join("more"));
+    std::fs::create_dir(&folder).unwrap();
+    let guild = Process::on_a_small_disk(&folder, "256k", &more);
+    let bot = Caller::bot(&guild.info, "teams");
+    let send = format!("/channels/{}/messages", guild.info.channels["general"]);
+    let mut said = 0;
+    let post = async |number: usize| {
+        let body = json!({"content": format!("{number} {}", "x".repeat(1_900))});
+        answer(bot.request("POST", &send).json(&body).send().await.unwrap()).await
+    };
+    let refused = loop {
+        match post(said).await {
+            (200, _) => said += 1,
+            refused => break refused,
+        }
+    };
+    assert!(said > 3 && refused.0 == 507, "{said} {refused:?}");
+    assert!(text(&refused.1["message"]).contains("disk is full"), "{refused:?}");
+    assert_eq!(post(said).await.0, 507, "and says so each time");
+    tokio::task::spawn_blocking(move || std::fs::write(more, "16m\n").unwrap()).await.unwrap();
+    while post(said).await.0 != 200 {}
+    let kept = bot.ok("GET", &format!("{send}?limit=2"), Value::Null).await;
+    let begins =
+        |at: usize, number: usize| text(&kept[at]["content"]).starts_with(&format!("{number} x"));
+    assert!(begins(0, said) && begins(1, said - 1), "{kept}");
 }
 
 #[tokio::test]

@@ -238,6 +238,21 @@ async fn who_has_no_token_and_what_need_not_be_asked_is_refused() {
 }
 
 #[tokio::test]
+async fn a_body_that_does_not_go_on_is_not_announced_either() {
+    let place = Place::new().await;
+    let proxy = place.open(|_| {}).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request =
+        client.get(proxy.address().url("one/models")).body("DELETE /base HTTP/1.1\r\n\r\n");
+    let answer = request.bearer_auth(&proxy.address().token).send();
+    // A server that was told of a body would wait for it.
+    assert_eq!(in_time(answer).await.unwrap().status(), 200);
+    let seen = place.seen();
+    assert_eq!(seen.len(), 1);
+    assert!(!seen[0].headers.contains_key("content-length"), "{:?}", seen[0]);
+}
+
+#[tokio::test]
 async fn an_answer_passes_piece_by_piece() {
     let place = Place::new().await;
     let proxy = place.open(|_| {}).await;

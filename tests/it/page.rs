@@ -286,7 +286,11 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     browser.run("const s = document.getElementById('me-select'); s.value = [...s.options].find((o) => o.text === 'Guest').value; s.onchange()").await;
     browser.until("document.querySelector('a[data-testid=dm-planner]') === null").await;
 
-    // The guild is restarted: the page comes back by itself and shows what is new.
+    // The guild is restarted: the page comes back by itself and shows what is new, and what was begun stays.
+    browser.run(&format!("location.hash = '{general}'")).await;
+    browser.until("document.getElementById('title').textContent === 'general'").await;
+    browser.run("document.querySelector('[data-author=Teams] .toolbar button[aria-label=Reply]').click()").await;
+    browser.wait("[data-testid=composer]").await.send_keys("half said").await.unwrap();
     let port = info.base_url.rsplit(':').next().unwrap().parse().unwrap();
     running.shutdown().await;
     browser.until("!document.getElementById('offline').hidden").await;
@@ -298,6 +302,10 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     browser.run(&format!("location.hash = '{general}'")).await;
     browser.until("document.getElementById('log').innerText.includes('back again')").await;
     browser.until("document.getElementById('offline').hidden").await;
+    browser.until("document.getElementById('composer').value === 'half said'").await;
+    browser.until("!document.getElementById('context').hidden").await;
+    browser.client.refresh().await.unwrap();
+    browser.until("document.getElementById('composer').value === 'half said'").await;
 
     // A room that was opened while nobody looked is new to whoever comes back.
     browser.client.goto("about:blank").await.unwrap();

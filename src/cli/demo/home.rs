@@ -36,6 +36,13 @@ impl Home {
     pub(super) fn make(dir: &Path) -> Result<Home, Failure> {
         files::create_dir_all(dir)?;
         let home = Home { dir: files::canonicalize(dir)? };
+        // The demo writes both settings files at each start, and made its guild before the first time.
+        let workspace = home.workspace();
+        if workspace::is_workspace(&workspace) && !files::exists(&home.guild()) {
+            let said = format!("{} is a workspace of your own, and stays", workspace.display());
+            let hint = "name a folder for the demo with --dir".to_owned();
+            return Err(Failure::usage(said).hint(Some(hint)));
+        }
         home.make_project()?;
         Ok(home)
     }

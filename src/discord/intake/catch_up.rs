@@ -11,6 +11,7 @@ use super::Reader;
 use crate::discord::endpoints::message_id;
 use crate::discord::error::{RestError, code};
 use crate::discord::inbound::Inbound;
+use crate::discord::repeat::patiently;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId};
 use crate::platform::tasks;
@@ -19,9 +20,8 @@ use crate::platform::tasks;
 const PAGE: usize = 100;
 /// Rounds of such reads for what became of a message.
 const ROUNDS: u32 = 10;
-/// Reads in a row before others come first, and the pause after the first one, which doubles.
-const TRIES: u32 = 5;
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after a read that says nothing of whether the channel is ours to read, and that nobody asks to wait for.
+const PAUSE: Duration = Duration::from_secs(15);
 
 /// Nobody takes facts any more.
 pub(super) struct Gone;
@@ -218,32 +218,21 @@ where
 {
     match patiently(read).await {
         Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_retryable() => Err(NotNow),
-        Err(error) => {
+        Err(error @ (RestError::Gone { .. } | RestError::Refused { .. })) => {
             tracing::warn!(%error, %channel, "not to be read, and left out of catching up");
             Ok(None)
         }
-    }
-}
-
-/// Repeats a read a few times while it may work yet.
-///
-/// # Errors
-/// That of the last time.
-pub(crate) async fn patiently<T, Fut>(read: impl Fn() -> Fut) -> Result<T, RestError>
-where
-    Fut: Future<Output = Result<T, RestError>>,
-{
-    let mut pause = FIRST_PAUSE;
-    for _ in 1..TRIES {
-        match read().await {
-            Err(error) if error.is_retryable() => {
-                tracing::warn!(%error, "catching up waits");
-                tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
-                pause *= 2;
-            }
-            outcome => return outcome,
+        // A token that is let in again, or a page of somebody between, says nothing about the channel.
+        Err(error @ (RestError::Unauthorized | RestError::Unreadable(_))) => {
+            tracing::warn!(%error, %channel, "catching up waits");
+            tokio::time::sleep(PAUSE).await;
+            Err(NotNow)
         }
+        Err(
+            RestError::Network(_)
+            | RestError::Server { .. }
+            | RestError::Limited { .. }
+            | RestError::Breaker { .. },
+        ) => Err(NotNow),
     }
-    read().await
 }

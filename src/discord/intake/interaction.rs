@@ -109,11 +109,7 @@ impl Reader {
             }
             PersonRequest::Kickoff(mut kickoff, files) => {
                 kickoff.artifacts = self.attachments.find(&files).await;
-                let missing = files.len() - kickoff.artifacts.len();
-                if missing > 0 {
-                    answer(reply, "attachments_failed", &[("count", missing.into())]);
-                    return None;
-                }
+                kickoff.missing_files = files.len() - kickoff.artifacts.len();
                 let command = Command::SprintStart { kickoff };
                 Some(Inbound::Command { actor, command, reply })
             }
@@ -153,6 +149,7 @@ fn as_message(actor: &Actor, channel_id: ChannelId) -> Message {
         attachments: Vec::new(),
         created_at: Timestamp::from_millis(0),
         via: actor.ingress(),
+        reply_to: None,
         read_up_to: None,
     }
 }

@@ -27,8 +27,8 @@ mod queues;
 mod reader;
 mod reading;
 
+pub(crate) use catch_up::CatchUpRequest;
 pub use catch_up::TakenMessage;
-pub(crate) use catch_up::{CatchUpRequest, patiently};
 use catch_up::{Gone, LookBack, MessageChange, Page};
 use queues::{FinishedJob, Job, Queue, Queues};
 pub(crate) use reader::Reader;
@@ -647,6 +647,6 @@ impl Intake {
 
 fn note_roles(us: &mut Identity, roles: &[SeenServerRole]) {
     for role in roles {
-        us.note_server_role(role.id, &role.name);
+        us.note_server_role(role.id, &role.name, role.tags.bot_id);
     }
 }

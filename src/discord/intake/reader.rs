@@ -21,6 +21,7 @@ use crate::discord::error::RestError;
 use crate::discord::identity::Identity;
 use crate::discord::ingress::{self, InboundMessage, Origin};
 use crate::discord::problems::{LinkProblem, LinkProblems};
+use crate::discord::repeat::patiently;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
 use crate::domain::incoming::Message;
@@ -278,7 +279,7 @@ impl Reader {
         let channel: ChannelId = channel.parse().ok()?;
         let message = MessageId(message_id(data));
         let rest = if from.is_some() { self.rest(from) } else { self.rest_in(channel) };
-        match rest.message(channel, message).await {
+        match patiently(|| rest.message(channel, message)).await {
             Ok(mut full) => {
                 if let (Some(full), Some(guild)) = (full.as_object_mut(), data.get("guild_id")) {
                     full.insert("guild_id".to_owned(), guild.clone());

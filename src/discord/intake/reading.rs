@@ -7,12 +7,11 @@ use crate::discord::endpoints::message_id;
 use crate::domain::ids::MessageId;
 
 /// What the model may stumble over and the team never reads.
-const DECORATIONS: [&str; 11] = [
+const DECORATIONS: [&str; 10] = [
     "components",
     "poll",
     "reactions",
     "sticker_items",
-    "message_snapshots",
     "interaction",
     "interaction_metadata",
     "thread",
@@ -43,11 +42,10 @@ pub(super) fn read_message(data: &Value) -> Option<Payload> {
         return Some(message);
     }
     let mut plain = data.clone();
-    if let Some(fields) = plain.as_object_mut() {
-        for decoration in DECORATIONS {
-            fields.remove(decoration);
-        }
-        fields.insert("embeds".to_owned(), Value::Array(Vec::new()));
+    undecorate(&mut plain);
+    let forwarded = plain.get_mut("message_snapshots").and_then(Value::as_array_mut);
+    for snapshot in forwarded.into_iter().flatten() {
+        undecorate(&mut snapshot["message"]);
     }
     if let Ok(message) = serde_json::from_value(plain) {
         return Some(message);
@@ -62,6 +60,14 @@ pub(super) fn read_message(data: &Value) -> Option<Payload> {
             None
         }
     }
+}
+
+fn undecorate(message: &mut Value) {
+    let Some(fields) = message.as_object_mut() else { return };
+    for decoration in DECORATIONS {
+        fields.remove(decoration);
+    }
+    fields.insert("embeds".to_owned(), Value::Array(Vec::new()));
 }
 
 pub(super) fn unreadable(kind: &str) {

@@ -97,16 +97,34 @@ pub struct RequestConversation {
     pub language: Language,
     /// Its thread.
     pub room: Option<Room>,
+    /// What the team said about it outside of its room, newest last: who answers one of these speaks to it.
+    #[serde(rename = "said_outside", skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<MessageId>,
     /// What its agents were refused and its room was told of.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub refusals: BTreeSet<Refusal>,
 }
 
+/// What is remembered of what was said outside of a room.
+const OUTSIDE: usize = 12;
+
 impl RequestConversation {
+    /// The thread in which its words are heard, whoever they address.
+    #[must_use]
+    pub fn thread(&self) -> Option<ChannelId> {
+        self.room.as_ref().and_then(|room| room.thread_id)
+    }
+
+    /// Notes what was said about it outside of its room.
+    pub fn said_outside(&mut self, messages: &[MessageId]) {
+        self.outside.extend(messages);
+        let over = self.outside.len().saturating_sub(OUTSIDE);
+        self.outside.drain(..over);
+    }
+
     /// Where people talk about the request: its room, else the channel in which it was asked for.
     #[must_use]
     pub fn place(&self) -> Option<ChannelId> {
-        let thread = self.room.as_ref().and_then(|room| room.thread_id);
-        thread.or(self.reply_route.channel_id)
+        self.thread().or(self.reply_route.channel_id)
     }
 }

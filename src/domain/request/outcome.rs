@@ -42,6 +42,10 @@ pub struct RequestOutcome {
     /// The items that took the place of its one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split_into: Vec<ItemId>,
+    /// Whether what was asked for goes on elsewhere as well, as requests for its other parts or as a sprint: then it is
+    /// not done when this has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on_elsewhere: bool,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The last word about it, once it has ended.

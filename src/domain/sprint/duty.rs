@@ -113,6 +113,21 @@ impl DutyDetails {
         }
     }
 
+    /// The candidates that it judges.
+    #[must_use]
+    pub fn candidates(&self) -> &[ProposedItem] {
+        match self {
+            Self::SourcerReview { candidates, .. } => candidates,
+            Self::ResearchPrepass
+            | Self::Planning { .. }
+            | Self::PlanReview
+            | Self::OngoingReview
+            | Self::ClosingReport { .. }
+            | Self::Sourcing { .. }
+            | Self::BlockedReview { .. } => &[],
+        }
+    }
+
     /// What was found, where it is about findings.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {

@@ -20,6 +20,9 @@ pub struct Kickoff {
     pub requirements: Vec<String>,
     /// Files that go with it, workspace-relative.
     pub artifacts: Vec<String>,
+    /// How many files came with it and could not be kept; it begins without them, and says so.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing_files: usize,
     /// The words that asked for it, verbatim.
     pub request_text: String,
     /// The request that asked, where one did.
@@ -28,6 +31,12 @@ pub struct Kickoff {
     pub reply_route: ReplyRoute,
     /// The language of the sprint.
     pub language: Option<Language>,
+}
+
+/// `skip_serializing_if` hands the field over as a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Kickoff {

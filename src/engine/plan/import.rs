@@ -87,16 +87,20 @@ pub(in crate::engine) fn import(
         "differences": told.collect::<Vec<Value>>(),
         "unknown_checks": unknown_checks(&plan, &turn.policy.check_names),
     });
-    let said = |key| Answer::Say(say::content(key, language, values.clone()));
+    let said = |key, result: &str| {
+        let mut values = values.clone();
+        values["result"] = json!(result);
+        Answer::Say(say::content(key, language, values))
+    };
     if stored.is_none() && approve.is_some() {
         return refused("plan.not_known", values);
     }
     if let Some(stored) = &stored {
         if stored.digest == digest {
-            return said("plan.unchanged");
+            return said("plan.unchanged", "unchanged");
         }
         match approve {
-            None => return said("plan.difference"),
+            None => return said("plan.difference", "difference"),
             Some(approve) if approve.len() < FEWEST || !digest.starts_with(approve) => {
                 return refused("plan.other_digest", values);
             }
@@ -106,7 +110,7 @@ pub(in crate::engine) fn import(
     queue(turn, id, (old, &plan), version, &differences, open);
     let (plan_id, imported_at, imported_by) = (id.clone(), turn.now, by);
     turn.put_plan(StoredPlan { plan_id, version, digest, plan, imported_at, imported_by });
-    said("plan.imported")
+    said("plan.imported", "imported")
 }
 
 /// What a newer version adds, changes and leaves out; everything is new where there is no older one.

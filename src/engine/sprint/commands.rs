@@ -76,9 +76,12 @@ pub(in crate::engine) fn started(
     if kickoff.milestone.is_empty() {
         return Err(("sprint.refused.milestone", json!({})));
     }
-    let milestone = kickoff.milestone.clone();
+    let (milestone, missing_files) = (kickoff.milestone.clone(), kickoff.missing_files);
     let id = start::begin(turn, Trigger::ManualStart, kickoff);
-    Ok(("sprint.accepted", json!({ "sprint_id": id.as_str(), "milestone": milestone })))
+    let values = json!({
+        "sprint_id": id.as_str(), "milestone": milestone, "missing_files": missing_files,
+    });
+    Ok(("sprint.accepted", values))
 }
 
 /// Whether a part of it would be cut off.

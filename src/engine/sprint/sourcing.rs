@@ -23,6 +23,7 @@ use crate::domain::result::{ProposedItem, ProposedOrigin};
 use crate::domain::schedule::{ReviewEnd, SourcingStatus};
 use crate::domain::sprint::{Duty, DutyDetails, Todo};
 use crate::domain::state::State;
+use crate::domain::text::flat;
 use crate::domain::time::Timestamp;
 use crate::engine::intent;
 use crate::engine::message::saved;
@@ -88,12 +89,15 @@ pub(super) fn discovered(
     let later = fresh.split_off(fresh.len().min(FINDINGS));
     turn.edit_scheduler().sourcing.unjudged = later;
     if fresh.is_empty() {
-        turn.edit_scheduler().sourcing.status = Some(SourcingStatus::NoChanges);
-        return;
+        return hand_to_planner(turn, &[], Vec::new());
     }
     let print = digest(fresh.iter().map(|finding| finding.trace.as_str()));
     if turn.scheduler().sourcing.fingerprint == print {
-        turn.edit_scheduler().sourcing.status = Some(SourcingStatus::DuplicateSuppressed);
+        hand_to_planner(turn, &[], Vec::new());
+        let status = &mut turn.edit_scheduler().sourcing.status;
+        if *status == Some(SourcingStatus::NoChanges) {
+            *status = Some(SourcingStatus::DuplicateSuppressed);
+        }
         return;
     }
     let scope = format!("{} finding(s)", fresh.len());
@@ -138,15 +142,32 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     let made = duties::outcome(request).ok();
     let made = made.and_then(|result| result.proposals.backlog_items.clone());
     let candidates = made.unwrap_or_else(|| plain(findings));
+    hand_to_planner(turn, findings, candidates);
+}
+
+/// Hands candidates to the planner, with those of before that waited for the end of a sprint. What another milestone is
+/// about does not come into a running one (S31), and waits.
+fn hand_to_planner(turn: &mut Turn<'_>, findings: &[Finding], made: Vec<ProposedItem>) {
+    let mut candidates = made;
+    for later in turn.scheduler().sourcing.for_later.clone() {
+        if !candidates.iter().any(|it| flat(&it.title) == flat(&later.title)) {
+            candidates.push(later);
+        }
+    }
     let sprint = turn.active_sprint();
-    let candidates: Vec<ProposedItem> = candidates
-        .into_iter()
-        // What another milestone is about does not come into a running sprint (S31).
-        .filter(|candidate| match (sprint, candidate.milestone_title.as_deref()) {
-            (Some(sprint), Some(title)) if !title.trim().is_empty() => sprint.is_about(title),
-            (_, _) => true,
-        })
-        .collect();
+    let fits = |candidate: &ProposedItem| match (sprint, candidate.milestone_title.as_deref()) {
+        (Some(sprint), Some(title)) if !title.trim().is_empty() => sprint.is_about(title),
+        (_, _) => true,
+    };
+    let (candidates, mut later): (Vec<_>, Vec<_>) = candidates.into_iter().partition(fits);
+    let too_many = later.split_off(later.len().min(FINDINGS));
+    // Those that are judged now stay until they have been.
+    let waiting = &turn.scheduler().sourcing.for_later;
+    later.extend(waiting.iter().filter(|it| candidates.contains(it)).cloned());
+    if *waiting != later {
+        turn.edit_scheduler().sourcing.for_later = later;
+    }
+    tell_left(turn, too_many.into_iter().map(|it| it.title).collect());
     if candidates.is_empty() {
         turn.edit_scheduler().sourcing.status = Some(SourcingStatus::NoChanges);
         return;
@@ -189,11 +210,13 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let stored = store(turn, request, ItemSource::Sourcer);
+    let judged = request.params.duty.as_ref().map(DutyDetails::candidates).unwrap_or_default();
     let scheduler = turn.edit_scheduler();
     match stored {
         Ok((added, updated)) => {
             scheduler.sourcing.review_status = ReviewEnd::Completed;
             scheduler.sourcing.again.clear();
+            scheduler.sourcing.for_later.retain(|it| !judged.contains(it));
             scheduler.sourcing.status = Some(SourcingStatus::Updated);
             let values = json!({ "added": added, "updated": updated });
             say::report(turn, None, "sourcing.stored", values, Vec::new());
@@ -203,19 +226,31 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
                 ReviewEnd::Failed(crate::engine::say::cut(&reason, 200));
             let findings = request.params.duty.as_ref().map(DutyDetails::findings);
             let findings = findings.unwrap_or_default();
-            // The next look hands the same findings on once more.
-            scheduler.sourcing.fingerprint.clear();
+            if !findings.is_empty() {
+                // The next look hands the same findings on once more.
+                scheduler.sourcing.fingerprint.clear();
+            }
             let again = std::mem::take(&mut scheduler.sourcing.again);
             let (left, unjudged): (Vec<Finding>, Vec<Finding>) =
                 findings.iter().cloned().partition(|it| again.contains(&it.trace));
-            scheduler.sourcing.again = unjudged.iter().map(|it| it.trace.clone()).collect();
+            let (over, later): (Vec<_>, Vec<_>) = std::mem::take(&mut scheduler.sourcing.for_later)
+                .into_iter()
+                .partition(|it| judged.contains(it) && again.contains(&it.title));
+            let tried = later.iter().filter(|it| judged.contains(it)).map(|it| it.title.clone());
+            let again = unjudged.iter().map(|it| it.trace.clone()).chain(tried).collect();
+            scheduler.sourcing.again = again;
+            scheduler.sourcing.for_later = later;
             scheduler.sourcing.unjudged.extend(unjudged);
-            if !left.is_empty() {
-                let titles: Vec<&str> = left.iter().map(|it| it.title.as_str()).collect();
-                let values = json!({ "titles": titles });
-                say::report(turn, None, "sourcing.left", values, Vec::new());
-            }
+            let left = left.into_iter().map(|it| it.title);
+            tell_left(turn, left.chain(over.into_iter().map(|it| it.title)).collect());
         }
+    }
+}
+
+/// These were found and judged by nobody.
+fn tell_left(turn: &mut Turn<'_>, titles: Vec<String>) {
+    if !titles.is_empty() {
+        say::report(turn, None, "sourcing.left", json!({ "titles": titles }), Vec::new());
     }
 }
 

@@ -18,7 +18,7 @@ use crate::domain::language::Language;
 use crate::domain::modes::PlanningMode;
 use crate::domain::outgoing::{Act, Button, ButtonAct, Menu, OutgoingOutcome, Post};
 use crate::domain::plan_decision::NumberedAnswer;
-use crate::domain::policy::{GateTable, PlanStances, Policy};
+use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{Proposals, RoleResult};
 use crate::domain::role::Role;
@@ -298,6 +298,59 @@ fn a_plan_that_is_to_be_approved_is_asked_about_after_its_questions() {
 fn in_room(world: &World, id: &RequestId, text: &str) -> Message {
     let room = world.request(id).conversation.room.and_then(|room| room.thread_id);
     world.words(room.expect("a room"), 5_000, text)
+}
+
+#[test]
+fn where_a_request_gets_no_room_its_card_is_answered_by_a_reply_to_it() {
+    for is_reply in [true, false] {
+        let mut own = policy();
+        let asks = Holders { users: [UserId(77)].into(), ..Holders::default() };
+        own.rights.insert(Right::Ask, asks);
+        let (mut world, id) = asked(own, FEATURE);
+        let mut card = None;
+        // Threads do not nest.
+        while let Some(outgoing) = world.state.outgoing.values().next().cloned() {
+            let message_ids = vec![MessageId(world.state.outgoing.len() as u64 + 600)];
+            let outcome = match &outgoing.act {
+                Act::Post(Post { menus, content, .. }) if !menus.is_empty() => {
+                    assert_eq!(
+                        (&content.values["has_room"], &content.values["by_reply"]),
+                        (&json!(false), &json!(true))
+                    );
+                    card = message_ids.last().copied();
+                    OutgoingOutcome::Posted { channel_id: GENERAL, message_ids }
+                }
+                Act::Post(_) | Act::Card { .. } => {
+                    OutgoingOutcome::Posted { channel_id: GENERAL, message_ids }
+                }
+                Act::Board { .. }
+                | Act::Pin { .. }
+                | Act::OpenRoom { .. }
+                | Act::React { .. }
+                | Act::Unbutton { .. }
+                | Act::Envelope { .. } => OutgoingOutcome::Done,
+            };
+            let outgoing_id = outgoing.outgoing_id.clone();
+            world.submit(Event::OutgoingFinished { outgoing_id, outcome });
+        }
+        let card = card.expect("a card");
+        assert!(world.request(&id).conversation.thread().is_none());
+        let words = world.words(GENERAL, 5_000, "casual");
+        // Somebody else's words are none to it unless they answer it.
+        let words = match is_reply {
+            true => Message {
+                reply_to: Some(card),
+                author: Author { id: UserId(77), ..words.author },
+                ..words
+            },
+            false => words,
+        };
+        world.submit(Event::Message(words));
+        assert_eq!(decided(&world, &id).len(), 2, "{is_reply}");
+        assert_eq!(world.state.requests.len(), 1);
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
-use crate::domain::run::{Run, RunOutcome};
+use crate::domain::run::{FailKind, Run, RunOutcome};
 use crate::domain::sprint::Duty;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Input, decide};
@@ -591,10 +591,13 @@ fn uncommitted() -> Finding {
 
 /// A look that finds something.
 fn found(world: &mut World) {
-    assert!(world.wait_until_due());
-    let look =
-        world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
-    let look = look.map(|it| it.effect_id.clone()).expect("a look");
+    let look = loop {
+        let mut looks = world.state.effects.values();
+        if let Some(look) = looks.find(|it| matches!(it.kind, EffectKind::Discover { .. })) {
+            break look.effect_id.clone();
+        }
+        assert!(world.wait_until_due());
+    };
     let watermarks = std::collections::BTreeMap::new();
     world.effect(&look, EffectOutcome::Discovered { findings: vec![uncommitted()], watermarks });
 }
@@ -627,6 +630,51 @@ fn a_sourcer_that_finds_nothing_worth_it_is_believed() {
         world.state.scheduler.sourcing.status,
         Some(crate::domain::schedule::SourcingStatus::NoChanges)
     );
+}
+
+#[test]
+fn s31_candidates_of_another_milestone_wait_for_the_end_of_the_sprint() {
+    let mut own = super::sprints::by_hand();
+    own.sprint.discovery_actions = vec!["tests".to_owned()];
+    let mut world = World::new(own);
+    world.command(super::sprints::kickoff());
+    super::sprint_ends::until_at_work(&mut world);
+    found(&mut world);
+    let candidate = |title: &str, milestone: &str| json!({ "title": title, "scope": "s", "milestone_title": milestone });
+    let items = json!([candidate("Remember me", "Sign in"), candidate("Send it", "Postcards")]);
+    answers(&mut world, Role::Sourcer, json!({ "backlog_items": items }));
+    let judged = |world: &World| {
+        let mut reviews: Vec<_> = world.state.requests.values().collect();
+        reviews.retain(|it| it.duty() == Some(Duty::SourcerReview) && !it.status.is_terminal());
+        let duty = reviews.last().and_then(|it| it.params.duty.clone());
+        let candidates = duty.iter().flat_map(|duty| duty.candidates());
+        candidates.map(|it| it.title.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(&world), ["Remember me"]);
+    world.finish_with(|_| None);
+    assert!(world.state.active_sprint().is_none());
+    assert_eq!(world.state.scheduler.sourcing.for_later.len(), 1);
+    // The planner cannot judge it, once.
+    found(&mut world);
+    assert_eq!(judged(&world), ["Send it"], "the finding itself is no news");
+    let failed = |world: &mut World| {
+        while judged(world) == ["Send it"] {
+            let next = world.todo().into_iter().next().expect("it is asked");
+            match next {
+                Next::Run(id) => {
+                    world.run(&id, RunOutcome::failed(FailKind::Other, "no".to_owned()))
+                }
+                other @ (Next::Report(_) | Next::Effect(_)) => world.do_well(&other),
+            }
+        }
+    };
+    failed(&mut world);
+    assert_eq!(world.state.scheduler.sourcing.for_later.len(), 1);
+    found(&mut world);
+    assert_eq!(judged(&world), ["Send it"]);
+    failed(&mut world);
+    assert!(world.said.contains(&"sourcing.left".to_owned()), "{:?}", world.said);
+    assert!(world.state.scheduler.sourcing.for_later.is_empty(), "it is told instead");
 }
 
 #[test]

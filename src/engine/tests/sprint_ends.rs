@@ -114,7 +114,7 @@ fn what_comes_late_for_an_ended_sprint_leaves_the_next_one_alone() {
 }
 
 /// Goes on until a todo of the sprint is at work, and returns it.
-fn until_at_work(world: &mut World) -> Todo {
+pub(super) fn until_at_work(world: &mut World) -> Todo {
     loop {
         let mut todos = sprint(world).work.todos.into_iter();
         if let Some(todo) = todos.find(|it| it.progress.status == TodoStatus::Running) {

@@ -431,6 +431,7 @@ impl World {
             attachments: Vec::new(),
             created_at: Timestamp::from_millis(self.clock),
             via: Ingress::Message,
+            reply_to: None,
             read_up_to: None,
         }
     }

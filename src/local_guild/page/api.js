@@ -44,6 +44,9 @@ export const get = (path) => ask(path, {});
 /** The name of this one page among those that are open: what it asks for comes back to it alone. */
 export const session = Array.from(crypto.getRandomValues(new Uint32Array(4)), (it) => it.toString(16)).join("");
 
+/** What a message or a command is known by: sent once more with the same, it is the same one. */
+export const nonce = () => Array.from(crypto.getRandomValues(new Uint32Array(3)), (it) => it.toString(36)).join("");
+
 /** What people do with an app's commands, buttons and forms; it is told the language of the page. */
 export const act = (path, body) => post(path, { ...body, locale, session });
 

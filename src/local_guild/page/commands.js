@@ -1,6 +1,6 @@
 // Slash commands: what there is, what was written after one, and the fields of its options.
 
-import { act, Refused, upload } from "./api.js";
+import { act, nonce, Refused, upload } from "./api.js";
 import { el, iconButton, toast } from "./dom.js";
 import { picture } from "./message.js";
 import { nameOf, placeName, world } from "./store.js";
@@ -62,15 +62,15 @@ export function optionsIn(entry, text) {
   return pairs.length === 0 && text && known.length > 0 ? [made(known[0], text)] : pairs;
 }
 
-/** Sends a command with its options and files. */
-export async function run(entry, options, attached, channel) {
+/** Sends a command with its options and files; `known` is its nonce. */
+export async function run(entry, options, attached, channel, known) {
   const given = [...options];
   const places = entry.options.filter((it) => it.type === 11 && !given.some((one) => one.name === it.name));
   if (attached.length > places.length) throw new Refused(word("tooMany", places.length));
   const missing = entry.options.find((it) => it.required && it.type !== 11 && !given.some((one) => one.name === it.name));
   if (missing) throw new Refused(word("needed", spoken(missing, "name")));
   for (const [at, file] of attached.entries()) given.push({ name: places[at].name, type: 11, value: (await upload(file)).id });
-  await act("slash", { user: world.me, channel, command: entry.command.name, options: nested(entry, given), bot: entry.bot.username });
+  await act("slash", { user: world.me, channel, command: entry.command.name, options: nested(entry, given), bot: entry.bot.username, nonce: known });
 }
 
 const nested = (entry, given) => entry.path.slice(1).reduceRight((inner, it) => [{ name: it.name, type: it.type, options: inner }], given);
@@ -116,7 +116,8 @@ let turn = 0;
 let awaited = null;
 const early = new Map();
 
-/** Opens the fields of a command in place of the message box. `onend` says whether it was sent. */
+/** Opens the fields of a command in place of the message box. `onend` is told what was written, as one would write it
+ * without the fields; nothing where it was sent. */
 export function fill(entry, attached, onend) {
   form = { entry, attached, onend, fields: [], channel: world.current };
   const hint = el("p", { class: "command-hint", id: "command-hint", role: "status" }, entry.about);
@@ -139,12 +140,20 @@ export function leave() {
 
 function end(sent) {
   const { onend } = form;
+  const text = sent ? null : asText();
   form = null;
   hush();
   early.clear();
   place.hidden = true;
   place.replaceChildren();
-  onend(sent);
+  onend(text);
+}
+
+/** The command with what stands in its fields. */
+function asText() {
+  const filled = form.fields.filter((it) => it.option.type !== 11 && it.input.value.trim());
+  const said = (it) => `${spoken(it.option, "name")}:"${it.input.value.trim().replaceAll('"', "”")}"`;
+  return [`/${form.entry.name}`, ...filled.map(said), ""].join(" ");
 }
 
 function field(option) {
@@ -309,10 +318,14 @@ async function submit() {
   const mine = form;
   if (mine.sending) return undefined;
   mine.sending = true;
+  const same = JSON.stringify([given, files.map((it) => it.name)]);
+  if (mine.unanswered?.same !== same) mine.unanswered = { same, nonce: nonce() };
   try {
-    await run(mine.entry, given, files, mine.channel);
+    await run(mine.entry, given, files, mine.channel, mine.unanswered.nonce);
     if (form === mine) end(true);
   } catch (error) {
+    // What was refused has not been taken.
+    if (error instanceof Refused) mine.unanswered = null;
     toast(error instanceof Refused ? error.message : String(error));
   } finally {
     mine.sending = false;

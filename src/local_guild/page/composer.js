@@ -1,6 +1,6 @@
 // Writing: the box, files, replies, edits, and suggestions for names and commands.
 
-import { post, Refused, upload } from "./api.js";
+import { nonce, post, Refused, upload } from "./api.js";
 import { commandsFor, fill, leave, optionsIn, run, written } from "./commands.js";
 import { avatar, el, iconButton, toast } from "./dom.js";
 import { picture } from "./message.js";
@@ -19,10 +19,11 @@ const largest = 20 * 1024 * 1024;
 /** Characters that fit into a message. */
 const longest = 2000;
 
-/** What is not sent yet, by channel. */
-const drafts = new Map();
-/** The channel whose words are in the box. */
+/** What is not sent yet, by channel; it outlives a page that is loaded anew. */
+const drafts = new Map(JSON.parse(sessionStorage.getItem("drafts") ?? "[]"));
+/** The channel whose words are in the box, and who writes. */
 let here = null;
+let writer = null;
 /** What stood in the box before a message was taken up for changing. */
 let before = "";
 let files = [];
@@ -36,7 +37,13 @@ let unanswered = null;
 
 const complain = (error) => toast(error instanceof Refused ? error.message : String(error));
 
-const nonce = () => Array.from(crypto.getRandomValues(new Uint32Array(3)), (it) => it.toString(36)).join("");
+function keep(channel, text) {
+  if (text) drafts.set(channel, text);
+  else drafts.delete(channel);
+  sessionStorage.setItem("drafts", JSON.stringify([...drafts]));
+}
+
+const keepBox = () => here && keep(here, editing ? before : box.value);
 
 function fit() {
   box.style.height = "auto";
@@ -96,11 +103,13 @@ export function startEdit(message) {
   fit();
 }
 
-/** Moves to another channel: what was begun here waits. */
+/** Moves to another channel: what was begun here waits. Where the same one is shown anew, it goes on. */
 export function moved(channel) {
+  if (here === channel.id && writer === world.me) return;
   leave();
-  if (here) drafts.set(here, editing ? before : box.value);
+  keepBox();
   here = channel.id;
+  writer = world.me;
   before = "";
   reply = null;
   editing = null;
@@ -185,9 +194,10 @@ function begin(entry) {
   files = [];
   drawFiles();
   line.hidden = true;
-  fill(entry, taken.files, (sent) => {
+  fill(entry, taken.files, (text) => {
     line.hidden = false;
-    if (!sent) restore(taken, channel);
+    if (text) restore({ ...taken, text }, channel);
+    keepBox();
     fit();
     box.focus();
   });
@@ -197,12 +207,13 @@ function begin(entry) {
 function restore(pending, channel) {
   const joined = (text) => [pending.text, text].filter(Boolean).join("\n");
   files = [...pending.files, ...files];
-  if (here !== channel) drafts.set(channel, joined(drafts.get(channel)));
+  if (here !== channel) keep(channel, joined(drafts.get(channel)));
   else if (editing) before = joined(before);
   else {
     box.value = joined(box.value);
     reply ??= pending.reply;
   }
+  keepBox();
   drawFiles();
   drawContext();
   fit();
@@ -224,7 +235,7 @@ async function send() {
         startEdit(message);
         box.value = text;
         fit();
-      }
+      } else restore({ text, files: [], reply: null }, message.channel_id);
       throw error;
     }
     return;
@@ -241,13 +252,14 @@ async function send() {
   files = [];
   reply = null;
   lastTyping = 0;
+  keepBox();
   drawFiles();
   drawContext();
   close();
   fit();
   try {
     if (command) {
-      await run(command.entry, optionsIn(command.entry, command.rest), pending.files, channel);
+      await run(command.entry, optionsIn(command.entry, command.rest), pending.files, channel, pending.nonce);
       return;
     }
     const attachments = [];
@@ -297,6 +309,7 @@ box.addEventListener("keydown", (event) => {
 
 box.addEventListener("input", () => {
   unanswered = null;
+  keepBox();
   fit();
   chosen = 0;
   suggest();

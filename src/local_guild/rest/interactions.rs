@@ -41,19 +41,25 @@ pub(crate) struct Asker {
     pub(crate) locale: String,
     /// Which of their clients it is, if it says so.
     pub(crate) session: Option<String>,
+    /// What the client knows it by: said once more, because no answer came, it is the same one.
+    pub(crate) nonce: Option<String>,
 }
 
 /// Starts an interaction, and tells the page if its application lets the time pass.
 pub(crate) fn start(
     guild: &Arc<Guild>,
-    Asker { user, locale, session }: Asker,
+    Asker { user, locale, session, nonce }: Asker,
     channel: Id,
     application: Id,
     kind: InteractionKind,
 ) -> Result<Id, Refusal> {
-    let id = guild.change(|draft| {
+    let (id, is_new) = guild.change(|draft| {
         draft.state.channel_for(channel, user)?;
         draft.state.user(application)?;
+        let same = |it: &&Interaction| nonce.is_some() && it.nonce == nonce && it.user == user;
+        if let Some(known) = draft.state.interactions.values().rev().find(same) {
+            return Ok((known.id, false));
+        }
         let id = draft.id();
         draft.put(Change::Interaction(Interaction {
             id,
@@ -66,11 +72,15 @@ pub(crate) fn start(
             original: None,
             locale,
             session,
+            nonce,
             dialog: None,
         }));
         draft.tell(Event::Interaction(id));
-        Ok(id)
+        Ok((id, true))
     })?;
+    if !is_new {
+        return Ok(id);
+    }
     let watched = Arc::clone(guild);
     tasks::spawn("interaction-timer", async move {
         tokio::select! {

@@ -87,7 +87,7 @@ pub(super) fn keep_picture(
     }
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).map_err(|_| bad())?;
     let key = digest(&bytes);
-    guild.blobs.put(&key, Bytes::from(bytes)).map_err(|_| Refusal::Storage)?;
+    guild.blobs.put(&key, Bytes::from(bytes)).map_err(Refusal::unkept)?;
     Ok(Some(key))
 }
 

@@ -53,7 +53,8 @@ fn wrong_config(error: &ConfigError) -> Finding {
         ConfigError::NotAWorkspace { .. } => {
             Finding::problem(Check::Config, "doctor.config.none", values)
         }
-        ConfigError::File(_)
+        ConfigError::HalfReset { .. }
+        | ConfigError::File(_)
         | ConfigError::TooLarge { .. }
         | ConfigError::Invalid(_)
         | ConfigError::TokenMissing { .. }

@@ -351,6 +351,8 @@ impl<'a> Steps<'a> {
         seen: &ServerSnapshot,
         wanted: &ServerRequirements,
     ) -> Result<(), SetupError> {
+        // A person may have written there while an invitation was waited for.
+        self.workspace = workspace::load(&self.options.root)?;
         let all = self.settings(seen, wanted);
         for file in ConfigFile::ALL {
             let mine = of_file(&all, file);
@@ -422,6 +424,10 @@ impl<'a> Steps<'a> {
             || (self.dialog.accept)(&found).map_err(SetupError::Terminal)? == Some(true);
         if !accepted {
             self.tell("checks", Outcome::Open, "setup.checks.proposed", values);
+            return Ok(());
+        }
+        // Those that somebody wrote before they answered stay.
+        if !workspace::load(&options.root)?.runtime.checks.is_empty() {
             return Ok(());
         }
         let settings = proposals::settings(&found);
@@ -510,7 +516,11 @@ pub(super) async fn enter(
             }
             // The one that is set is of no use any more.
             Err(RestError::Unauthorized) => {
-                handed = Some(asked(dialog, role, variable).map_err(|_| SetupError::Refused)?);
+                let nobody = |error: &SetupError| matches!(error, SetupError::NoToken { .. });
+                let token = asked(dialog, role, variable);
+                let token = token
+                    .map_err(|error| if nobody(&error) { SetupError::Refused } else { error })?;
+                handed = Some(token);
             }
             Err(error) => return Err(error.into()),
         }

@@ -46,7 +46,8 @@ pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
         if name == "index.md" {
             continue;
         }
-        if path.extension().is_some_and(|extension| extension == "md") {
+        let is_file = files::metadata(&path).is_ok_and(|it| it.is_file());
+        if is_file && path.extension().is_some_and(|extension| extension == "md") {
             let id = path.file_stem().unwrap_or_default().to_string_lossy();
             let row = row_of_history(&id, &text(&path)?);
             rows.entry(row[0].clone()).or_insert(row);

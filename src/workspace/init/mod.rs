@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::error::ConfigError;
 use super::open::{Workspace, read_runtime, with_texts};
 use super::routes::ROUTES_FILE;
-use super::{DISCORD_FILE, RUNTIME_FILE, is_workspace};
+use super::{DISCORD_FILE, RESET_FILE, RUNTIME_FILE, is_workspace};
 use crate::assets::AssetError;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
@@ -92,6 +92,9 @@ pub fn is_one(root: &Path) -> bool {
 /// Writes the workspace at `root`. Must not run while a team serves it; the caller holds the lock.
 pub fn init(root: &Path, options: &Options) -> Result<Report, InitError> {
     let either = is_one(root);
+    if options.mode != Mode::Reset && files::exists(&root.join(RESET_FILE)) {
+        return Err(ConfigError::HalfReset { root: root.to_owned() }.into());
+    }
     match options.mode {
         Mode::Refresh if !either => Err(InitError::NotAWorkspace(root.to_owned())),
         Mode::Refresh => refresh(root, options),
@@ -167,13 +170,23 @@ fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     Ok(report)
 }
 
-/// Begins again. What there was is moved into a folder beside, whole, and stays there.
+/// Begins again. What there was is moved into a folder beside, whole, and stays there. One that was cut off goes on: what
+/// is in that folder already was moved by it, and what stands in its place is new.
 fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     let options = &with_project(root, options);
-    let backup = backup_folder(root);
+    let mark = root.join(RESET_FILE);
+    let backup = match files::read_text_if_present(&mark)? {
+        Some(begun) => root.join(Path::new(begun.trim()).file_name().unwrap_or_default()),
+        None => {
+            let backup = backup_folder(root);
+            let name = backup.file_name().unwrap_or_default();
+            files::write_durable(&mark, name.as_encoded_bytes())?;
+            backup
+        }
+    };
     files::create_dir_all(&backup.join(STATE))?;
     let runtime = root.join(RUNTIME_FILE);
-    if files::exists(&runtime) {
+    if files::exists(&runtime) && !files::exists(&backup.join(RUNTIME_FILE)) {
         // A copy: until the folder is a workspace again, a second reset must find it to be one.
         files::copy(&runtime, &backup.join(RUNTIME_FILE))?;
         files::sync_file(&backup.join(RUNTIME_FILE))?;
@@ -207,6 +220,8 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
         report.written += usize::from(replaces);
     }
     history::put_back(root, &kept)?;
+    files::remove_file(&mark)?;
+    files::sync_dir(root)?;
     report.backup = Some(backup);
     Ok(report)
 }
@@ -244,8 +259,11 @@ fn backup_folder(root: &Path) -> PathBuf {
     root.join(name)
 }
 
-/// Moves what is there.
+/// Moves what is there, where that was not done already.
 fn put_aside(from: &Path, to: &Path) -> Result<(), FileError> {
+    if files::exists(to) {
+        return Ok(());
+    }
     match files::rename(from, to) {
         Err(error) if error.is_missing() => Ok(()),
         moved => moved,

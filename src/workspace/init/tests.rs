@@ -105,6 +105,17 @@ fn a_reset_keeps_history_discord_and_policy_c08() {
     let kept = report.backup.unwrap();
     assert_eq!(files::read_text(&kept.join("team_runtime.yaml")).unwrap(), runtime);
     assert_eq!(files::read_text(&kept.join(".teams_runtime/requests/r.json")).unwrap(), "{}");
+    // As if it had been cut off before its end: nothing but another reset goes on, and into the same folder.
+    files::write(&root.join(".reset"), kept.file_name().unwrap().as_encoded_bytes()).unwrap();
+    files::write(&root.join("shared_workspace/new.md"), "new\n").unwrap();
+    let half = |error: &ConfigError| matches!(error, ConfigError::HalfReset { .. });
+    assert!(matches!(run(root, Mode::Auto), Err(InitError::Config(error)) if half(&error)));
+    assert!(super::super::must_exist(root).is_err_and(|error| half(&error)));
+    let again = run(root, Mode::Reset).unwrap();
+    assert_eq!(again.backup.as_deref(), Some(kept.as_path()));
+    assert_eq!(files::read_text(&kept.join("team_runtime.yaml")).unwrap(), runtime);
+    assert!(text(root, "shared_workspace/sprint_history/old.md").contains("### a"));
+    super::super::must_exist(root).unwrap();
 }
 
 #[test]

@@ -16,12 +16,17 @@ pub(super) const MAX_OPEN: usize = 2_000;
 /// The highest rank.
 const MAX_RANK: i64 = 1_000_000;
 
-/// Characters that are kept of a title, of other texts, and of entries of lists.
+/// Characters that are kept of a title, of a reason, and of names and what an origin says.
 pub(super) const MAX_TITLE: usize = 200;
 pub(super) const MAX_TEXT: usize = 4_000;
 pub(super) const MAX_LINE: usize = 500;
 
-/// Entries that are kept of a list, and keys of an origin.
+/// Characters beyond which what is to be done is refused, as a text and as an entry of a list: nobody builds what was
+/// cut off.
+const MAX_SCOPE: usize = 16_000;
+const MAX_ENTRY: usize = 2_000;
+
+/// Entries beyond which a list is refused; and keys that are kept of an origin.
 pub(super) const MAX_ENTRIES: usize = 50;
 
 /// Why a payload is refused as a whole. `item` is an id, a title, or the entry's number.
@@ -57,6 +62,22 @@ pub enum MergeError {
         expected: &'static str,
         /// What stands there.
         found: String,
+    },
+    /// More than anybody reads.
+    #[error(
+        "item {item}: {field}: {count} {what}, and at most {most} are taken; say less, or put it in a file and name that"
+    )]
+    TooLong {
+        /// Which item.
+        item: String,
+        /// Which field.
+        field: &'static str,
+        /// How much.
+        count: usize,
+        /// Of what.
+        what: &'static str,
+        /// How much is taken.
+        most: usize,
     },
     /// A new item has to say what it is.
     #[error("item {item}: title: blank, and there is no backlog_id of a known item")]
@@ -192,14 +213,36 @@ impl Entry {
         }
     }
 
+    fn within(
+        &self,
+        field: &'static str,
+        count: usize,
+        (most, what): (usize, &'static str),
+    ) -> Result<(), MergeError> {
+        if count <= most {
+            return Ok(());
+        }
+        Err(MergeError::TooLong { item: self.name.clone(), field, count, what, most })
+    }
+
+    /// What is to be done, of which nothing is cut off; none where it is absent, null or blank.
+    pub(super) fn whole_text(&self, field: &'static str) -> Result<Option<String>, MergeError> {
+        let text = self.text(field, usize::MAX)?;
+        let count = text.as_deref().map_or(0, |text| text.chars().count());
+        self.within(field, count, (MAX_SCOPE, "characters"))?;
+        Ok(text)
+    }
+
     /// A list of texts; none where it is absent or null.
     pub(super) fn list(&self, field: &'static str) -> Result<Option<Vec<String>>, MergeError> {
         match self.fields.get(field) {
             None | Some(Value::Null) => Ok(None),
             value @ Some(Value::String(_) | Value::Array(_)) => {
-                let mut entries = lenient::list(value);
-                entries.truncate(MAX_ENTRIES);
-                Ok(Some(entries.iter().map(|entry| cut(entry, MAX_LINE)).collect()))
+                let entries = lenient::list(value);
+                self.within(field, entries.len(), (MAX_ENTRIES, "entries"))?;
+                let longest = entries.iter().map(|entry| entry.chars().count()).max();
+                self.within(field, longest.unwrap_or(0), (MAX_ENTRY, "characters in one entry"))?;
+                Ok(Some(entries))
             }
             Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
                 Err(self.wrong(field, "a list of texts"))

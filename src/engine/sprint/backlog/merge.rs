@@ -157,8 +157,8 @@ impl<'a> Work<'a> {
 
     /// Applies all of an entry but its dependencies; none where that is left out.
     fn take(&mut self, entry: &Entry) -> Result<Option<ItemId>, MergeError> {
-        let summary = entry.text("summary", MAX_TEXT)?;
-        let scope = entry.text("scope", MAX_TEXT)?;
+        let summary = entry.whole_text("summary")?;
+        let scope = entry.whole_text("scope")?;
         let kind = entry.word("kind", "bug, feature, enhancement or chore")?;
         let mut title = entry.text("title", MAX_TITLE)?.map(|title| one_line(&title));
         if self.context.source != ItemSource::User {

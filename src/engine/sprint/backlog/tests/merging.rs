@@ -181,6 +181,15 @@ fn refusals_name_item_field_and_value_and_change_nothing() {
         ),
         (json!([{"title": "a", "allowed_paths": {"b": 1}}]), "expected a list of texts"),
         (
+            json!([{"title": "a", "scope": "x".repeat(16_001)}]),
+            "item a: scope: 16001 characters, and at most 16000 are taken; say less",
+        ),
+        (
+            json!([{"title": "a", "acceptance_criteria": ["ok", "x".repeat(2_001)]}]),
+            "item a: acceptance_criteria: 2001 characters in one entry",
+        ),
+        (json!([{"title": "a", "acceptance_criteria": vec!["x"; 51]}]), ": 51 entries"),
+        (
             json!([{"title": "a", "effort": -1}]),
             "item a: effort: expected a whole number from 1 to",
         ),
