@@ -127,7 +127,7 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
     let _alone = workspace::edit::alone(&root)?;
     let now = proposals::missing(&found, &workspace::load(&root)?.runtime);
     if proposals::settings(&now) != chosen {
-        let message = "`checks` of team_runtime.yaml was changed meanwhile, and stays as it is";
+        let message = "team_runtime.yaml was changed meanwhile, and stays as it is";
         let hint = "`teams checks propose` looks again";
         return Err(Failure::new(message).hint(Some(hint.to_owned())));
     }

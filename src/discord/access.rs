@@ -23,6 +23,9 @@ pub trait Access: Send + Sync + std::fmt::Debug {
     /// Whether the team would take a message in: before that, nothing of it is fetched or kept.
     fn takes_in(&self, message: &Message) -> bool;
 
+    /// Whether the team takes a message in only now, because an edit has addressed it.
+    fn is_addressed_by_edit(&self, message: &Message) -> bool;
+
     /// Whether the server roles of its author decide what becomes of a message: then they have to be known
     /// first.
     fn depends_on_roles(&self, message: &Message) -> bool;

@@ -79,12 +79,6 @@ impl SeenChannel {
         matches!(self.kind, 0 | 5)
     }
 
-    /// Whether messages are written in it, outside of threads: beside text channels, those with voice have some.
-    #[must_use]
-    pub const fn has_messages(&self) -> bool {
-        self.is_text() || matches!(self.kind, 2 | 13)
-    }
-
     /// Whether it has threads: beside text channels, forums have nothing else.
     #[must_use]
     pub const fn has_threads(&self) -> bool {

@@ -323,7 +323,9 @@ pub(super) fn rebased(
     request.work.evidence = evidence
         .filter(|evidence| {
             let same = |old: Candidate| evidence.commit == old.commit && old.tree == candidate.tree;
-            evidence.is_green() && !candidate.tree.is_empty() && old.is_some_and(same)
+            // What was green on a repetition is no evidence for another commit.
+            let is_sure = evidence.is_green() && evidence.repetitions == 0;
+            is_sure && !candidate.tree.is_empty() && old.is_some_and(same)
         })
         .map(|evidence| Evidence { commit: candidate.commit.clone(), ..evidence });
     request.work.held = None;

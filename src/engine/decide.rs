@@ -36,8 +36,10 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
     let answer = match event {
         Event::Started { announce, serves } => recovery::started(&mut turn, announce, &serves),
         Event::Message(message) => intake::message(&mut turn, message),
-        Event::MessageEdited(message) if intake::is_addressed_by_edit(&turn, &message) => {
-            intake::message(&mut turn, message)
+        Event::MessageEdited(message)
+            if intake::is_addressed_by_edit(turn.before(), turn.now, &message) =>
+        {
+            intake::addressed_by_edit(&mut turn, message)
         }
         Event::MessageEdited(message) => revise::edited(&mut turn, message),
         Event::MessageDeleted { channel_id, message_id } => {

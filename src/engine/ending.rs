@@ -36,12 +36,15 @@ pub(super) fn block(
     // It is said where it was asked, and words for it are heard in its room.
     let (thread, route) = (request.conversation.thread(), &request.conversation.reply_route);
     let elsewhere = thread.filter(|thread| route.channel_id.is_some_and(|at| at != *thread));
-    let is_among_others = thread.is_none() && route.channel_id.is_some() && !route.is_dm;
-    let by_reply = is_among_others && turn.policy.mentions;
+    let is_among_others = thread.is_none() && !route.is_dm;
+    // Without a channel it is said in the report channel, but to a person directly.
+    let is_in_channel =
+        route.channel_id.is_some() || route.author_id.is_none() || request.todo_id.is_some();
+    let by_reply = is_among_others && is_in_channel && turn.policy.mentions;
     let values = json!({
         "room": elsewhere.map(|thread| thread.to_string()),
         "by_reply": by_reply,
-        "by_command": is_among_others && !by_reply,
+        "by_command": is_among_others && route.channel_id.is_some() && !by_reply,
         "request_id": id.as_str(),
         "code": code,
         "detail": say::whole(detail),

@@ -18,7 +18,7 @@ use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
 use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
 
-/// Takes in a message in the room of an open request.
+/// Takes in a message to an open request.
 pub(super) fn said(
     turn: &mut Turn<'_>,
     _asked: &Granted<act::Ask>,

@@ -29,6 +29,7 @@ use crate::domain::request::{
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
 use crate::domain::state::State;
+use crate::domain::time::Timestamp;
 
 /// The reaction by which somebody is told that they may not ask.
 const REFUSED: &str = "🚫";
@@ -39,7 +40,7 @@ const REFUSAL_DELAY: u64 = 10;
 
 /// Takes in a message.
 pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
-    if was_taken_in(turn, &message) {
+    if was_taken_in(turn.before(), &message) {
         return Answer::Ignored("already taken in");
     }
     let granted = match hears(turn.before(), turn.policy, &message) {
@@ -204,18 +205,26 @@ fn refuse(turn: &mut Turn<'_>, message: &Message) {
 
 /// Whether somebody has addressed the team by editing a message that was not for it: it is taken in like a new one. One
 /// of long ago may have been taken in and forgotten since.
-pub(super) fn is_addressed_by_edit(turn: &Turn<'_>, message: &Message) -> bool {
+#[must_use]
+pub fn is_addressed_by_edit(state: &State, now: Timestamp, message: &Message) -> bool {
     message.addressed
         && message.guild_id.is_some()
-        && turn.now.seconds_since(message.created_at) < ADDRESSED_LATE
-        && !was_taken_in(turn, message)
+        && now.seconds_since(message.created_at) < ADDRESSED_LATE
+        && !was_taken_in(state, message)
+}
+
+/// Takes it in. Its channel is read no further by that: what was written before it may still wait.
+pub(super) fn addressed_by_edit(turn: &mut Turn<'_>, told: Message) -> Answer {
+    let mark = turn.before().channels.get(&told.channel_id);
+    let read_up_to = mark.map_or(told.message_id, |mark| mark.watermark);
+    message(turn, Message { read_up_to: Some(read_up_to), ..told })
 }
 
 /// By name, never by order: a message that was missed may be told after newer ones.
-fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
-    let mark = turn.before().channels.get(&message.channel_id);
+fn was_taken_in(state: &State, message: &Message) -> bool {
+    let mark = state.channels.get(&message.channel_id);
     mark.is_some_and(|mark| mark.recent.contains(&message.message_id))
-        || !origins(turn, message.message_id).is_empty()
+        || !origins(state, message.message_id).is_empty()
 }
 
 /// The limit of open requests, for a person who has reached it. The operator has none.
@@ -247,10 +256,19 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         }
     }
     if let Some(answered) = message.reply_to {
-        let is_about = |it: &&Request| it.conversation.outside.contains(&answered);
+        let actor = message.actor(false);
+        let is_about = |it: &&Request| {
+            let conversation = &it.conversation;
+            conversation.said_outside.contains(&answered)
+                && !conversation.reply_route.is_hidden_from(&actor)
+        };
         let mut open = turn.requests().filter(|it| !it.status.is_terminal());
         if let Some(request) = open.find(is_about) {
             return Some(request.request_id.clone());
+        }
+        if message.guild_id.is_some() {
+            // It answers words about something else.
+            return None;
         }
     }
     let mut waiting = state.requests.values().filter(|request| {
@@ -258,8 +276,10 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         let is_here = match message.guild_id {
             None => route.is_dm,
             Some(_) => {
+                let paused = request.blocked.as_ref().is_some_and(|it| it.paused_by.is_some());
                 room.as_ref().is_some_and(|room| room.thread_id.is_none())
                     && route.channel_id == Some(message.channel_id)
+                    && !paused
             }
         };
         request.status == RequestStatus::Blocked

@@ -33,7 +33,10 @@ pub fn choose(
     let is_sure = said.is_some_and(|said| said.confidence >= routes.confidence);
     let same = by_rules.is_some() && by_rules == said.map(|said| said.intent);
     let (lane, source) = match (rules, told) {
-        (Some(_), Some(told)) if same => (told, LaneSource::Both),
+        // By its size alone nobody who is not sure makes it shorter.
+        (Some(rules), Some(told)) if same => {
+            (if is_sure { told } else { rules.max(told) }, LaneSource::Both)
+        }
         (Some(rules), Some(told)) => (rules.max(told), LaneSource::Longer),
         (Some(rules), None) => (rules, LaneSource::Rules),
         (None, Some(told)) if is_sure => (told, LaneSource::Orchestrator),
@@ -59,19 +62,26 @@ pub(super) fn read_signals(turn: &mut Turn<'_>, id: &RequestId) -> Vec<String> {
     request.route.signals.clone()
 }
 
+/// Whether a person, who may, has named a shorter lane than the words of the request would have: then their signals ask
+/// for nothing.
+fn is_shortened(routes: &Routes, choice: LaneChoice, signals: &[String]) -> bool {
+    let own = with_signals(routes, signals, choose(routes, choice.by_rules, None));
+    choice.source == LaneSource::Person && choice.lane < own.lane
+}
+
 /// The words of a request are others: what their signals ask for is added to the way that is still ahead of it, unless a
-/// person has named that. Who builds already is told the words, and no plan is made for them.
+/// person has shortened that. Who builds already is told the words, and no plan is made for them.
 pub(super) fn follow_new_signals(turn: &mut Turn<'_>, id: &RequestId) {
     let known = turn.request(id).map(|it| it.route.signals.len()).unwrap_or_default();
     let signals = read_signals(turn, id);
     let choice = turn.request(id).and_then(|request| request.route.lane);
     let Some(choice) = choice.filter(|_| signals.len() > known) else { return };
     let routes = &turn.policy.routes;
-    let is_named = choice.source == LaneSource::Person;
-    let choice = if is_named { choice } else { with_signals(routes, &signals, choice) };
+    let is_short = is_shortened(routes, choice, &signals[..known]);
+    let choice = if is_short { choice } else { with_signals(routes, &signals, choice) };
     let choice = with_plan(turn, id, choice);
     let Some((lifecycle, mut state)) = turn.stands(id) else { return };
-    let signals = if is_named { &[] } else { signals.as_slice() };
+    let signals = if is_short { &[] } else { signals.as_slice() };
     let still = routes.left_out_with(choice.lane, signals, &lifecycle);
     // A route only grows.
     state.route.left_out.retain(|step| still.contains(step));
@@ -146,10 +156,11 @@ pub(super) fn begin(
     let choice = with_plan(turn, id, LaneChoice { lane, ..choice });
     let mut state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
-    // A person who names the lane is not overruled; a request for changes takes the lane that it comes of.
-    let is_named =
-        named.is_some() && !turn.request(id).is_some_and(|request| request.work.wants_changes);
-    let signals = if is_named { &[] } else { signals.as_slice() };
+    // A person who shortens the lane is not overruled; a request for changes takes the lane that it comes of.
+    let is_short = named.is_some()
+        && is_shortened(routes, choice, &signals)
+        && !turn.request(id).is_some_and(|request| request.work.wants_changes);
+    let signals = if is_short { &[] } else { signals.as_slice() };
     let left_out = routes.left_out_with(choice.lane, signals, lifecycle);
     state.route.wanted.extend(advice_of(routes, signals, lifecycle));
     let decision = lifecycle::begin(lifecycle, state, left_out);

@@ -11,6 +11,7 @@ use crate::domain::incoming::Message;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Post, Priority, Target, Voice};
 use crate::domain::request::{ReplyRoute, Request, fingerprint};
+use crate::domain::state::State;
 
 pub(super) fn print(message: &Message) -> String {
     fingerprint(
@@ -38,9 +39,15 @@ pub(super) fn saved(message: &Message) -> Vec<String> {
     message.attachments.iter().filter_map(|file| file.saved.clone()).collect()
 }
 
+/// How many of its files could not be kept.
+pub(super) fn missing_files(message: &Message) -> u32 {
+    let missing = message.attachments.iter().filter(|file| file.saved.is_none());
+    u32::try_from(missing.count()).unwrap_or(u32::MAX)
+}
+
 /// Its author is told where the team goes on without a file that came with it.
 pub(super) fn tell_of_missing_files(turn: &mut Turn<'_>, message: &Message, id: &RequestId) {
-    let count = message.attachments.iter().filter(|file| file.saved.is_none()).count();
+    let count = missing_files(message);
     if count > 0 {
         reply_about(turn, message, "attachments_left_out", json!({ "count": count }), Some(id));
     }
@@ -82,14 +89,14 @@ pub(super) fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: V
 
 /// The open requests that a message began or belongs to, each with whether it began it. Words to one that was split
 /// belong to each of its parts.
-pub(super) fn origins(turn: &Turn<'_>, message_id: MessageId) -> Vec<(RequestId, bool)> {
+pub(super) fn origins(state: &State, message_id: MessageId) -> Vec<(RequestId, bool)> {
     let (its, open) = (Some(message_id), |it: &&Arc<Request>| !it.status.is_terminal());
     let origin = |request: &Arc<Request>| {
         let began = request.conversation.reply_route.message_id == its;
         let belongs = began || request.params.followups.iter().any(|it| it.message_id == its);
         belongs.then(|| (request.request_id.clone(), began))
     };
-    turn.before().requests.values().filter(open).filter_map(origin).collect()
+    state.requests.values().filter(open).filter_map(origin).collect()
 }
 
 pub(super) fn open_with(turn: &Turn<'_>, print: &str) -> Option<RequestId> {

@@ -63,7 +63,7 @@ pub use clock::due;
 pub use decide::{Input, decide};
 pub use decision::{Answer, Decision, Wake};
 pub use gates::{budget_on_card, by_guard, command_lines, content_of, needs_reason};
-pub use intake::{depends_on_roles, would_take_in};
+pub use intake::{depends_on_roles, is_addressed_by_edit, would_take_in};
 pub use lanes::{advice_of, choose as choose_lane, with_signals};
 pub use questions::may_ask;
 pub use runs::is_wanted;

@@ -77,12 +77,14 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
             {
                 hang_room(turn, request, channel_id, *first);
             }
+            let is_relay = old.target == Target::Named(NamedChannel::Relay);
             if matches!(old.act, Act::Post(_))
+                && !is_relay
                 && let Some(id) = &old.request_id
                 && turn.request(id).is_some_and(|it| it.conversation.thread() != Some(channel_id))
                 && let Some(request) = turn.edit(id)
             {
-                request.conversation.said_outside(&message_ids);
+                request.conversation.note_said_outside(&message_ids);
             }
             match &old.act {
                 Act::Card { .. } => {
@@ -312,7 +314,7 @@ fn hang_room(turn: &mut Turn<'_>, id: &RequestId, channel_id: ChannelId, message
 /// channel. Words of a direct message are nobody else's. Whether there is such a place.
 fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
     let act = match (&refused.act, refused.priority) {
-        // An answer to a message of another channel is an answer to nothing, and its person is named in words.
+        // Discord shows no answer to a message of another channel, and names nobody by it: the mention does.
         (Act::Post(post), Priority::Final | Priority::Approval | Priority::Error) => {
             Act::Post(Post { reply_to: None, ..post.clone() })
         }

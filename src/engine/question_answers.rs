@@ -39,8 +39,8 @@ pub(super) fn answer(
     }
     let mut decisions = request.work.decisions.clone();
     let asked_by = request.work.questions_card;
-    if !answers.is_empty() && card.is_some() && asked_by.is_some() && asked_by != card {
-        // The lists of an older card are about other questions.
+    if card.is_some() && asked_by.is_some() && asked_by != card {
+        // An older card is about other questions.
         return refused("gate.stale", json!({}));
     }
     let message_id = card.map(|(_, message_id)| message_id);

@@ -19,7 +19,7 @@ use crate::domain::request::{EventKind, Followup, Request, RequestStatus, Select
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
-    let origins = origins(turn, message.message_id);
+    let origins = origins(turn.before(), message.message_id);
     if origins.is_empty() {
         return Answer::Ignored(UNKNOWN);
     }
@@ -197,7 +197,7 @@ pub(super) fn deleted(
     _channel_id: ChannelId,
     message_id: MessageId,
 ) -> Answer {
-    let origins = origins(turn, message_id);
+    let origins = origins(turn.before(), message_id);
     match authorize(turn.policy, &Actor::Deleter, Resource::Team) {
         Ok(granted) => {
             let each = origins.iter();

@@ -52,6 +52,14 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     if turn.before().runs.values().any(|other| other.request_id == run.request_id) {
         return Answer::Ignored("another run of the request ends first");
     }
+    let is_report = |it: &Envelope| {
+        it.kind == EnvelopeKind::Report
+            && it.place == EnvelopeFolder::Inbox
+            && it.envelope.request_id == run.request_id
+    };
+    if turn.before().envelopes.values().any(|it| is_report(it)) {
+        return Answer::Ignored("what another run of the request brought comes first");
+    }
     if request.work.spent.counted_turns() >= limit {
         let detail = format!("{limit} runs");
         ending::block(turn, &run.request_id, BlockCode::TurnsLimit, &detail, Vec::new());

@@ -103,7 +103,7 @@ pub(super) fn split(
         turn.record(id, EventKind::Split, &granted.name(), "several requests", Value::Null);
         let parts = request.params.parts.iter();
         let all: Vec<String> = parts.map(|part| begin(turn, &request, part).to_string()).collect();
-        elsewhere(turn, id);
+        note_goes_on_elsewhere(turn, id);
         // What was made for the whole ends with it.
         let values = json!({ "request_id": id.as_str(), "others": all });
         ending::end(turn, id, RequestStatus::Completed, "final.as_requests", values);
@@ -113,7 +113,7 @@ pub(super) fn split(
     let Some(first) = parts.next() else { return Err(Answer::Ignored("it is one piece of work")) };
     say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Retried, &granted.name(), "several requests", Value::Null);
-    elsewhere(turn, id);
+    note_goes_on_elsewhere(turn, id);
     lanes::read_signals(turn, id);
     if let Some(request) = turn.edit(id) {
         request.scope.clone_from(first);
@@ -164,12 +164,12 @@ pub(super) fn as_sprint(
     })?;
     say::unbutton(turn, (card.0, card.1), Some(id));
     turn.record(id, EventKind::Split, &granted.name(), "a sprint", Value::Null);
-    elsewhere(turn, id);
+    note_goes_on_elsewhere(turn, id);
     ending::end(turn, id, RequestStatus::Completed, "final.as_sprint", values);
     Ok(Answer::Accepted)
 }
 
-fn elsewhere(turn: &mut Turn<'_>, id: &RequestId) {
+fn note_goes_on_elsewhere(turn: &mut Turn<'_>, id: &RequestId) {
     if let Some(request) = turn.edit(id) {
         request.outcome.goes_on_elsewhere = true;
     }

@@ -248,13 +248,13 @@ impl<'a> Turn<'a> {
     /// Notes that a message was taken in, and that its channel was read up to it, or as far as it says.
     pub(super) fn mark_taken(&mut self, message: &Message) {
         let up_to = message.read_up_to.unwrap_or(message.message_id);
-        let mark = self.marked(message.channel_id, up_to, message.message_id);
+        let mark = self.marked(message.channel_id, up_to, Some(message.message_id));
         self.change(Change::Channel(mark));
     }
 
     /// Notes that a channel was read up to a message.
     pub(super) fn mark_read(&mut self, channel_id: ChannelId, message_id: MessageId) {
-        let mark = self.marked(channel_id, message_id, message_id);
+        let mark = self.marked(channel_id, message_id, None);
         self.change(Change::Channel(mark));
     }
 
@@ -262,7 +262,7 @@ impl<'a> Turn<'a> {
     /// hour, wherever they write, and nobody new while a whole crowd is told in this channel.
     pub(super) fn mark_refused(&mut self, message: &Message) -> bool {
         let up_to = message.read_up_to.unwrap_or(message.message_id);
-        let mut mark = self.marked(message.channel_id, up_to, message.message_id);
+        let mut mark = self.marked(message.channel_id, up_to, Some(message.message_id));
         let (now, who) = (self.now, message.author.id);
         let told = |at: &Timestamp| now.seconds_since(*at) < REFUSAL_SECONDS;
         let again = self.state.channels.values().any(|it| it.refused.get(&who).is_some_and(told));
@@ -274,10 +274,15 @@ impl<'a> Turn<'a> {
         tell
     }
 
-    fn marked(&self, channel_id: ChannelId, up_to: MessageId, taken: MessageId) -> ChannelMark {
+    fn marked(
+        &self,
+        channel_id: ChannelId,
+        up_to: MessageId,
+        taken: Option<MessageId>,
+    ) -> ChannelMark {
         let old = self.state.channels.get(&channel_id);
         let mut recent = old.map(|mark| mark.recent.clone()).unwrap_or_default();
-        recent.push(taken);
+        recent.extend(taken);
         if recent.len() > RECENT_MESSAGES {
             recent.remove(0);
         }

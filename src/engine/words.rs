@@ -170,7 +170,7 @@ pub(super) fn obey(
                 brief: written.brief,
                 requirements: written.requirements,
                 artifacts: super::message::saved(message),
-                missing_files: message.attachments.iter().filter(|it| it.saved.is_none()).count(),
+                missing_files: super::message::missing_files(message),
                 request_text: message.content.clone(),
                 source_request_id: None,
                 reply_route: super::message::route(message),

@@ -165,7 +165,9 @@ impl Project {
             let is_kept =
                 is_kept.filter(|id| message.contains(id) || name.contains(id)).count() > 0;
             // A commit may be older than its being kept.
-            let log = repository.reflog(name).ok();
+            // Reading one that is not there would make it.
+            let is_there = files::exists(&self.common_dir().join("logs").join(name));
+            let log = is_there.then(|| repository.reflog(name).ok()).flatten();
             let since = log.and_then(|log| Some(log.get(0)?.committer().when().seconds()));
             // Earlier builds wrote no log.
             let written = files::metadata(&self.common_dir().join(name)).ok();

@@ -1,9 +1,9 @@
 //! What of a change's content a person may have to see: files that are gone or back, dependencies, large binaries and
 //! secrets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use git2::{Blob, Delta, Diff, DiffDelta, DiffFile, DiffLineType, Oid, Repository};
+use git2::{Blob, Delta, Diff, DiffFile, DiffLineType, Oid, Repository};
 
 use super::path_name::{name_of, path_of};
 use super::{CommitId, Project, Result, manifest, tree_diff};
@@ -24,12 +24,13 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     let (old, new) =
         (repository.find_commit(base.0)?.tree()?, repository.find_commit(commit.0)?.tree()?);
     let diff = tree_diff::diff(&repository, &old, &new)?;
-    // A file that only moved is at another path with the same content.
-    let ids = |is_wanted: fn(Delta) -> bool, of: fn(&DiffDelta<'_>) -> Oid| -> BTreeSet<Oid> {
-        diff.deltas().filter(|delta| is_wanted(delta.status())).map(|delta| of(&delta)).collect()
-    };
-    let came = ids(|status| status == Delta::Added, |delta| delta.new_file().id());
-    let went = ids(|status| status == Delta::Deleted, |delta| delta.old_file().id());
+    // A file that only moved is at another path with the same content: one that came for one that went.
+    let of = |status: Delta| diff.deltas().filter(move |delta| delta.status() == status);
+    let mut came: BTreeMap<Oid, usize> = BTreeMap::new();
+    for delta in of(Delta::Added) {
+        *came.entry(delta.new_file().id()).or_default() += 1;
+    }
+    let went: BTreeSet<Oid> = of(Delta::Deleted).map(|delta| delta.old_file().id()).collect();
     let mut marks = Vec::new();
     let mut added: Vec<String> = Vec::new();
     for delta in diff.deltas() {
@@ -39,8 +40,9 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
         };
         let mark = |what| ContentMark { path: path.clone(), what };
         if delta.status() == Delta::Deleted {
-            if !came.contains(&before) {
-                marks.push(mark(ContentFact::Gone));
+            match came.get_mut(&before) {
+                Some(left @ 1..) => *left -= 1,
+                Some(0) | None => marks.push(mark(ContentFact::Gone)),
             }
             continue;
         }

@@ -3,7 +3,7 @@
 //! | path | JSON sent |
 //! |---|---|
 //! | `POST click` | `channel, message, custom_id, [values]` for a button or a menu |
-//! | `POST slash` | `channel, command, [options, bot]`; files by upload id |
+//! | `POST slash` | `channel, command, [options, bot, nonce]`; files by upload id |
 //! | `POST complete` | as `slash`, one option with `focused`; suggestions come as `CHOICES` on the feed |
 //! | `POST context` | `channel, command, type, target, [bot]`: 2 for a person, 3 for a message there |
 //! | `POST modal` | `interaction, values` by custom id, and `custom_id` of the dialog if wished |
@@ -182,20 +182,20 @@ async fn click(State(guild): GuildState, caller: Caller, payload: Payload) -> Js
 }
 
 /// The uploaded files that the options of a command name, also those of its subcommands.
-fn take_files(guild: &Guild, options: &Value) -> Result<Vec<Attachment>, Refusal> {
-    let mut taken = Vec::new();
+fn files_of(guild: &Guild, options: &Value) -> Result<Vec<Attachment>, Refusal> {
+    let mut found = Vec::new();
     for option in options.as_array().into_iter().flatten() {
         if option["type"] == 11 {
             let id = option["value"].as_str().and_then(|id| id.parse::<Id>().ok());
-            let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-            let file = id.and_then(|id| uploads.remove(&id));
-            taken.push(file.ok_or_else(|| {
+            let uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+            let file = id.and_then(|id| uploads.get(&id).cloned());
+            found.push(file.ok_or_else(|| {
                 Refusal::invalid("options", "UNKNOWN_FILE", "Upload the file first.")
             })?);
         }
-        taken.extend(take_files(guild, &option["options"])?);
+        found.extend(files_of(guild, &option["options"])?);
     }
-    Ok(taken)
+    Ok(found)
 }
 
 /// Looks up what options name: people, roles, channels. What is half typed may name nothing yet.
@@ -308,10 +308,16 @@ async fn context(State(guild): GuildState, caller: Caller, payload: Payload) -> 
 
 async fn slash(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
-    let files = take_files(&guild, payload.get("options").unwrap_or(&Value::Null))?;
+    let person = person(user, &payload);
+    if let Some(id) = guild.read(|state| interactions::known(state, &person)) {
+        return Ok(Json(json!({"interaction": id})));
+    }
+    let files = files_of(&guild, payload.get("options").unwrap_or(&Value::Null))?;
     let (application, data) = command(&guild, user, channel, &payload, &files)?;
     let kind = InteractionKind::Command { data };
-    let id = interactions::start(&guild, person(user, &payload), channel, application, kind)?;
+    let id = interactions::start(&guild, person, channel, application, kind)?;
+    let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+    uploads.retain(|id, _| files.iter().all(|file| file.id != *id));
     Ok(Json(json!({"interaction": id})))
 }
 

@@ -39,16 +39,15 @@ impl AllowedHosts {
             AllowedHosts::Nothing => false,
             AllowedHosts::Public => PORTS.contains(&port),
             AllowedHosts::Hosts(hosts) => hosts.iter().any(|entry| {
-                if let Ok(address) = entry.trim_matches(['[', ']']).parse::<IpAddr>() {
-                    return host.parse() == Ok(address) && port == 443;
-                }
+                let address = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>().ok();
                 let (name, wanted) = match entry.rsplit_once(':') {
-                    Some((name, number)) => (name.trim_matches(['[', ']']), number.parse().ok()),
-                    None => (entry.as_str(), Some(443)),
+                    Some((name, number)) if address(entry).is_none() => (name, number.parse().ok()),
+                    Some(_) | None => (entry.as_str(), Some(443)),
                 };
-                let fits = match name.strip_prefix('.') {
-                    Some(_) => host.ends_with(&name.to_ascii_lowercase()),
-                    None => host == name.to_ascii_lowercase(),
+                let fits = match (address(name), name.strip_prefix('.')) {
+                    (Some(address), _) => host.parse() == Ok(address),
+                    (None, Some(_)) => host.ends_with(&name.to_ascii_lowercase()),
+                    (None, None) => host == name.to_ascii_lowercase(),
                 };
                 fits && wanted == Some(port)
             }),
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_is_reached() {
-        let list = ["api.example.com", ".wide.example", "127.0.0.1:99", "[::1]:98", "2001:db8::5"];
+        let list = ["api.example.com", ".wide.example", "127.0.0.1:99", "[0::1]:98", "2001:db8::5"];
         let hosts = AllowedHosts::Hosts(list.map(str::to_owned).to_vec());
         assert!(hosts.names("api.example.com", 443) && hosts.names("a.wide.example", 443));
         assert!(hosts.names("127.0.0.1", 99) && hosts.names("::1", 98));

@@ -222,10 +222,14 @@ pub fn rewrite_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 
 fn replace_durably(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let (temp, mut file) = fresh_beside(path, mode)?;
-    at("write", &temp, file.write_all(bytes))?;
-    at("sync", &temp, file.sync_data())?;
+    let written = at("write", &temp, file.write_all(bytes));
+    let kept = written.and_then(|()| at("sync", &temp, file.sync_data()));
     drop(file);
-    rename(&temp, path)?;
+    if let Err(error) = kept.and_then(|()| rename(&temp, path)) {
+        // A part of it would take the room that others need.
+        let _ = remove_file(&temp);
+        return Err(error);
+    }
     sync_dir(parent(path))
 }
 

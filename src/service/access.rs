@@ -6,8 +6,10 @@ use crate::domain::actor::Actor;
 use crate::domain::ids::ChannelId;
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
+use crate::domain::time::Timestamp;
 use crate::engine::authorize::{Resource, act, authorize, is_known};
-use crate::engine::{depends_on_roles, would_take_in};
+use crate::engine::{depends_on_roles, is_addressed_by_edit, would_take_in};
+use crate::platform::clock;
 
 /// The hub's answers.
 pub(super) struct HubAccess(pub(super) Hub);
@@ -21,6 +23,11 @@ impl std::fmt::Debug for HubAccess {
 impl Access for HubAccess {
     fn takes_in(&self, message: &Message) -> bool {
         self.0.consult(|state, policy| would_take_in(state, policy, message))
+    }
+
+    fn is_addressed_by_edit(&self, message: &Message) -> bool {
+        let now = Timestamp::new(clock::now());
+        self.0.consult(|state, _| is_addressed_by_edit(state, now, message))
     }
 
     fn depends_on_roles(&self, message: &Message) -> bool {

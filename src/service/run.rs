@@ -290,14 +290,8 @@ fn born(root: &Path) -> Result<MessageId, RunError> {
     let path = root.join(workspace::BORN_FILE);
     let now = Timestamp::new(clock::now());
     let at = match files::read_text_if_present(&path)? {
-        // A clock that was ahead when it was made has been put right since.
-        Some(text) => match Timestamp::parse(&text).unwrap_or(now) {
-            made if made > now => {
-                files::write_durable(&path, now.to_string())?;
-                now
-            }
-            made => made,
-        },
+        // The clock may have been ahead when it was made.
+        Some(text) => Timestamp::parse(&text).unwrap_or(now).min(now),
         None => {
             // A workspace of before this file was kept: from now on.
             files::write_durable(&path, now.to_string())?;

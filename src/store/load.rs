@@ -20,9 +20,21 @@ use crate::domain::state::State;
 use crate::platform::disk::Disk;
 
 /// The entries since the checkpoint.
+#[derive(Default)]
 pub(super) struct Tail {
     pub(super) entries: Vec<(u64, Entry)>,
     pub(super) torn: bool,
+    pub(super) end: TailEnd,
+}
+
+/// Where the entries end that were read, for whoever reads on from there.
+#[derive(Default)]
+pub(super) struct TailEnd {
+    /// The last segment, and how many of its bytes were read.
+    segment: Option<(PathBuf, usize)>,
+    /// The entry that comes next.
+    next: u64,
+    records: ReadRecords,
 }
 
 /// Reads the entries behind `after`.
@@ -38,8 +50,7 @@ pub(super) fn read_tail(
         .filter_map(|name| Some((first_seq(name)?, folder.join(name))))
         .collect();
     segments.sort();
-    let mut tail = Tail { entries: Vec::new(), torn: false };
-    let mut records = ReadRecords::default();
+    let mut tail = Tail::default();
     let mut last = after;
     for (position, (first, path)) in segments.iter().enumerate() {
         let next = segments.get(position + 1).map(|(first, _)| *first);
@@ -81,7 +92,8 @@ pub(super) fn read_tail(
                         let missing = last.unwrap_or(0) + 1;
                         return Err(corrupt(0, format!("entry {missing} is missing")));
                     }
-                    let entry = read_entry((frame.version, expected), line, &mut records)
+                    let records = &mut tail.end.records;
+                    let entry = read_entry((frame.version, expected), line, records)
                         .map_err(|reason| corrupt(0, format!("entry {expected}: {reason}")))?;
                     tail.entries.push((expected, entry));
                     last = Some(expected);
@@ -89,8 +101,42 @@ pub(super) fn read_tail(
                 expected += 1;
             }
         }
+        tail.end.segment = Some((path.clone(), found.end));
+        tail.end.next = expected;
     }
     Ok(tail)
+}
+
+impl TailEnd {
+    /// Applies what was appended since. `false` where that cannot be told from here, and everything is to be read.
+    pub(super) fn read_on(
+        &mut self,
+        disk: &dyn Disk,
+        root: &Path,
+        state: &mut State,
+    ) -> Result<bool, StoreError> {
+        let Some((segment, read)) = &mut self.segment else { return Ok(false) };
+        let names = disk.list(&root.join(layout::JOURNAL))?;
+        let newest = names.iter().filter_map(|name| Some((first_seq(name)?, name))).max();
+        if newest.map(|(_, name)| name.as_str()) != segment.file_name().and_then(|it| it.to_str()) {
+            return Ok(false);
+        }
+        let bytes = disk.read(segment)?;
+        let Some(Ok(found)) = bytes.get(*read..).map(scan) else { return Ok(false) };
+        for frame in &found.frames {
+            if frame.version > VERSION || frame.first_seq != self.next {
+                return Ok(false);
+            }
+            for line in frame.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                let seq = (frame.version, self.next);
+                let Ok(entry) = read_entry(seq, line, &mut self.records) else { return Ok(false) };
+                entry.changes.iter().for_each(|change| state.apply(change));
+                self.next += 1;
+            }
+        }
+        *read += found.end;
+        Ok(true)
+    }
 }
 
 fn read_entry(
@@ -103,14 +149,18 @@ fn read_entry(
     Ok(Entry { base: line.base, changes: changes.collect::<Result<_, _>>()? })
 }
 
-/// Reads the state alone, and nothing of what the tail means for the files.
-pub(super) fn load_state(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, StoreError> {
+/// Reads the state alone, and nothing of what the tail means for the files; and where to read on, unless an older build
+/// wrote it.
+pub(super) fn load_state(
+    disk: &Arc<dyn Disk>,
+    root: &Path,
+) -> Result<(State, Option<TailEnd>), StoreError> {
     let (loaded, tail) = begin(disk, root)?;
     let mut state = loaded.views.state;
     let changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes);
     changes.for_each(|change| state.apply(change));
     migrate::give_items_their_todos(loaded.version, &mut state);
-    Ok(state)
+    Ok((state, (loaded.version == VERSION).then_some(tail.end)))
 }
 
 /// Reads the whole workspace.

@@ -37,8 +37,8 @@ pub use history::{PackReport, Retention};
 pub use layout::{RELAY, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
-    backlog_items, is_owned, is_owned_by_older, read_events, read_only, read_request, read_settled,
-    read_settled_events, requests_ended_since, was_consumed,
+    StateReader, backlog_items, is_owned, is_owned_by_older, read_events, read_only, read_request,
+    read_settled, read_settled_events, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;

@@ -1,13 +1,13 @@
 //! Reading without owning: the journal is replayed in memory and nothing is changed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::StoreError;
 use super::history::{self, is_written_since};
 use super::index::Index;
 use super::layout;
-use super::load::{self, Tail};
+use super::load::{self, Tail, TailEnd};
 use crate::domain::change::Change;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::{EnvelopeId, RequestId};
@@ -29,7 +29,79 @@ pub fn read_only(root: &Path) -> Result<State, StoreError> {
 }
 
 pub(super) fn read_only_from(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, StoreError> {
-    steadily(&**disk, root, || load::load_state(disk, root))
+    Ok(steadily(&**disk, root, || load::load_state(disk, root))?.0)
+}
+
+/// Reads the state of a workspace again and again while its team goes on: of the journal no more than what is new.
+pub struct StateReader {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    last: Option<LastRead>,
+}
+
+/// What was read last.
+struct LastRead {
+    /// The checkpoint that it grew from.
+    checkpoint: Option<u64>,
+    state: State,
+    end: Option<TailEnd>,
+}
+
+impl std::fmt::Debug for StateReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateReader").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl StateReader {
+    /// Reads the workspace at `root`, once it is asked to.
+    #[must_use]
+    pub fn new(root: &Path) -> StateReader {
+        StateReader::on(Arc::new(RealDisk), root)
+    }
+
+    pub(super) fn on(disk: Arc<dyn Disk>, root: &Path) -> StateReader {
+        StateReader { disk, root: root.to_owned(), last: None }
+    }
+
+    /// The state as it is now, as [`read_only`] has it.
+    ///
+    /// # Errors
+    /// Those of [`read_only`].
+    pub fn read(&mut self) -> Result<&State, StoreError> {
+        let mut last = self.last.take();
+        let last = match last.take_if(|last| self.reads_on(last)) {
+            Some(last) => last,
+            None => self.whole()?,
+        };
+        Ok(&self.last.insert(last).state)
+    }
+
+    fn whole(&self) -> Result<LastRead, StoreError> {
+        let (disk, root) = (&self.disk, &self.root);
+        steadily(&**disk, root, || {
+            let checkpoint = checkpoint(&**disk, root)?;
+            let (state, end) = load::load_state(disk, root)?;
+            Ok(LastRead { checkpoint, state, end })
+        })
+    }
+
+    /// Brings what was read last up to now; whether that was possible.
+    fn reads_on(&self, last: &mut LastRead) -> bool {
+        let Some(end) = &mut last.end else { return false };
+        let is_on =
+            |now: Result<Option<u64>, StoreError>| now.is_ok_and(|it| it == last.checkpoint);
+        let (disk, root) = (&*self.disk, &self.root);
+        // Behind a checkpoint its segment may be another one of the same name.
+        is_on(checkpoint(disk, root))
+            && end.read_on(disk, root, &mut last.state).unwrap_or(false)
+            && is_on(checkpoint(disk, root))
+    }
+}
+
+/// The last entry that the checkpoint has.
+fn checkpoint(disk: &dyn Disk, root: &Path) -> Result<Option<u64>, StoreError> {
+    Ok(Index::read(disk, root)?.map(|index| index.seq))
 }
 
 /// Repeats a reading during which the checkpoint changed.
@@ -38,7 +110,7 @@ fn steadily<T>(
     root: &Path,
     read: impl Fn() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let seq = || Index::read(disk, root).map(|index| index.map(|index| index.seq));
+    let seq = || checkpoint(disk, root);
     let mut before = seq()?;
     for _ in 1..ATTEMPTS {
         let outcome = read();

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use teams::local_guild::{Config, GuildError, GuildInfo, serve};
 
+use crate::support::agent_run::in_time;
 use crate::support::gateway::{self, Connection};
 use crate::support::guild::{Caller, answer, text};
 
@@ -76,7 +77,8 @@ async fn a_full_disk_refuses_what_it_has_no_room_for_and_there_may_be_room_later
     assert!(text(&refused.1["message"]).contains("disk is full"), "{refused:?}");
     assert_eq!(post(said).await.0, 507, "and says so each time");
     tokio::task::spawn_blocking(move || std::fs::write(more, "16m\n").unwrap()).await.unwrap();
-    while post(said).await.0 != 200 {}
+    let there_is_room = async { while post(said).await.0 != 200 {} };
+    in_time(there_is_room).await;
     let kept = bot.ok("GET", &format!("{send}?limit=2"), Value::Null).await;
     let begins =
         |at: usize, number: usize| text(&kept[at]["content"]).starts_with(&format!("{number} x"));

@@ -38,9 +38,13 @@ impl Home {
         let home = Home { dir: files::canonicalize(dir)? };
         // The demo writes both settings files at each start, and made its guild before the first time.
         let workspace = home.workspace();
-        if workspace::is_workspace(&workspace) && !files::exists(&home.guild()) {
-            let said = format!("{} is a workspace of your own, and stays", workspace.display());
-            let hint = "name a folder for the demo with --dir".to_owned();
+        if init::is_one(&workspace) && !files::exists(&home.guild()) {
+            let said = format!(
+                "{} is a workspace without the guild of a demo beside it, and stays",
+                workspace.display()
+            );
+            let hint =
+                "name another folder with --dir, or remove it where it is a demo's".to_owned();
             return Err(Failure::usage(said).hint(Some(hint)));
         }
         home.make_project()?;

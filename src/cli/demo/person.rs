@@ -88,7 +88,7 @@ impl<'a> Person<'a> {
     pub(super) async fn watch(
         &self,
         team: &mut Team,
-        is_over: impl Fn() -> Result<bool, Failure>,
+        mut is_over: impl FnMut() -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         let state = self.get("state").await?;
         let after = format!("{}.{}", state["epoch"].as_str().unwrap_or_default(), state["feed"]);

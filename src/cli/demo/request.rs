@@ -16,7 +16,7 @@ use crate::domain::request::Request;
 use crate::git::{self, CommitId, PreparationOwner, Project};
 use crate::local_guild::GuildInfo;
 use crate::platform::{confinement, files};
-use crate::store;
+use crate::store::StateReader;
 use crate::workspace;
 
 /// What the person writes.
@@ -27,8 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// Plays it. `Ok` only with exactly one commit more and the checks, red before, green there.
 pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Result<(), Failure> {
     let person = Person::new(guild)?;
+    let mut reader = StateReader::new(&home.workspace());
     let (message, said_before) = person.ask(WORDS).await?;
-    if said_before && ended(home, &message)?.is_some() {
+    if said_before && ended(home, &mut reader, &message)?.is_some() {
         say("The request was finished before.");
     } else {
         if said_before {
@@ -36,7 +37,7 @@ pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Res
         } else {
             say(format_args!("owner: @Teams {WORDS}"));
         }
-        let is_over = || Ok(ended(home, &message)?.is_some());
+        let is_over = || Ok(ended(home, &mut reader, &message)?.is_some());
         let watched = person.watch(team, is_over);
         tokio::time::timeout(PATIENCE, watched)
             .await
@@ -47,7 +48,7 @@ pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Res
 }
 
 /// The request of the message, once it has ended and nothing about it waits any more.
-fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
+fn ended(home: &Home, reader: &mut StateReader, message: &str) -> Result<Option<Request>, Failure> {
     let root = home.workspace();
     if !files::exists(&root.join(RUNTIME)) {
         return Ok(None);
@@ -56,7 +57,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
         request.conversation.reply_route.message_id.is_some_and(|id| id.to_string() == message)
     };
     // A team that opens or stops moves files under a reader; the next look is complete.
-    let Ok(state) = store::read_only(&root) else {
+    let Ok(state) = reader.read() else {
         return Ok(None);
     };
     if let Some(open) = state.requests.values().find(|request| asked(request)) {
@@ -96,7 +97,9 @@ fn waits(open: &Request) -> Result<Failure, Failure> {
 
 /// What the script promises: one commit more, red before it, green at it.
 async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
-    let request = ended(home, message)?.ok_or_else(|| Failure::new("the request has not ended"))?;
+    let mut reader = StateReader::new(&home.workspace());
+    let request = ended(home, &mut reader, message)?
+        .ok_or_else(|| Failure::new("the request has not ended"))?;
     let commits = git::create::first_parents(&home.project(), BRANCH).map_err(broken)?;
     let [head, base] = commits.as_slice() else {
         return Err(Failure::new(format!(

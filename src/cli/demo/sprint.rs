@@ -13,7 +13,7 @@ use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::git;
 use crate::local_guild::GuildInfo;
 use crate::platform::files;
-use crate::store;
+use crate::store::StateReader;
 
 /// How long the sprint may take in all.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
@@ -46,8 +46,9 @@ pub(super) async fn deliver(
     person: &Person<'_>,
     words: &str,
 ) -> Result<Sprint, Failure> {
+    let mut reader = StateReader::new(&home.workspace());
     let (message, said_before) = person.ask(words).await?;
-    if said_before && let Some(sprint) = ended(home, &message)? {
+    if said_before && let Some(sprint) = ended(home, &mut reader, &message)? {
         person.tell("The sprint was finished before.");
         return Ok(sprint);
     }
@@ -56,22 +57,22 @@ pub(super) async fn deliver(
     } else {
         person.tell(&format!("owner: @Teams {}", words.replace('\n', " · ")));
     }
-    let is_over = || Ok(ended(home, &message)?.is_some());
+    let is_over = || Ok(ended(home, &mut reader, &message)?.is_some());
     let watched = person.watch(team, is_over);
     tokio::time::timeout(PATIENCE, watched)
         .await
         .map_err(|_| Failure::new("the sprint did not end in time"))??;
-    ended(home, &message)?.ok_or_else(|| Failure::new("the sprint has not ended"))
+    ended(home, &mut reader, &message)?.ok_or_else(|| Failure::new("the sprint has not ended"))
 }
 
 /// The sprint that the message asked for, once it has ended and everything about it was said.
-fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
+fn ended(home: &Home, reader: &mut StateReader, message: &str) -> Result<Option<Sprint>, Failure> {
     let root = home.workspace();
     if !files::exists(&root.join(RUNTIME)) {
         return Ok(None);
     }
     // A team that opens or stops moves files under a reader; the next look is complete.
-    let Ok(state) = store::read_only(&root) else {
+    let Ok(state) = reader.read() else {
         return Ok(None);
     };
     let mine = state.sprints.values().find(|sprint| {

@@ -95,7 +95,10 @@ impl Reader {
                     match channel_after(reader.rest_in(channel), channel, after, &out).await {
                         Ok(()) => {}
                         // The others are not to wait for this one.
-                        Err(Stop::Later(after)) => left.push_back(((channel, after), round + 1)),
+                        Err(Stop::Later(_, NotNow::Unknown)) if round >= ROUNDS => {
+                            tracing::warn!(%channel, "left out of catching up");
+                        }
+                        Err(Stop::Later(after, _)) => left.push_back(((channel, after), round + 1)),
                         Err(Stop::Gone) => return,
                     }
                     // Another look back has taken its place.
@@ -117,10 +120,10 @@ impl Reader {
                 while let Some(((message, taken), round)) = left.pop_front() {
                     match reader.taken(message, taken, &late).await {
                         Ok(()) => {}
-                        Err(Stop::Later(_)) if round < ROUNDS => {
+                        Err(Stop::Later(..)) if round < ROUNDS => {
                             left.push_back(((message, taken), round + 1));
                         }
-                        Err(Stop::Later(_)) => {
+                        Err(Stop::Later(..)) => {
                             tracing::warn!(%message, "what became of a message is not known");
                         }
                         Err(Stop::Gone) => return,
@@ -150,7 +153,7 @@ impl Reader {
                 data => data.map(Some),
             }
         };
-        let later = |NotNow| Stop::Later(message);
+        let later = |why| Stop::Later(message, why);
         let missed = match from_channel(channel, read).await.map_err(later)? {
             Some(Some(data)) => {
                 let Some(at) = data.get("edited_timestamp").filter(|at| !at.is_null()) else {
@@ -178,7 +181,7 @@ enum Stop {
     /// Nobody takes facts any more.
     Gone,
     /// It cannot be read now; it is read behind this message later.
-    Later(MessageId),
+    Later(MessageId, NotNow),
 }
 
 async fn channel_after(
@@ -187,11 +190,11 @@ async fn channel_after(
     mut after: MessageId,
     out: &mpsc::Sender<LookBack>,
 ) -> Result<(), Stop> {
-    let later = |NotNow| Stop::Later(after);
+    let later = |why| Stop::Later(after, why);
     let seen = from_channel(channel, || rest.channel(channel)).await.map_err(later)?;
     let Some(seen) = seen else { return Ok(()) };
     loop {
-        let later = |NotNow| Stop::Later(after);
+        let later = |why| Stop::Later(after, why);
         let messages = from_channel(channel, || rest.messages_after(channel, after)).await;
         let messages = messages.map_err(later)?.unwrap_or_default();
         let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
@@ -205,8 +208,13 @@ async fn channel_after(
     }
 }
 
-/// It did not work so often that others come first.
-struct NotNow;
+/// Why others come first.
+enum NotNow {
+    /// It did not work a few times.
+    Failed,
+    /// The answer says nothing of whether the channel is ours to read.
+    Unknown,
+}
 
 /// Repeats a read a few times; `None` where the channel is not ours to read.
 async fn from_channel<T, Fut>(
@@ -226,13 +234,13 @@ where
         Err(error @ (RestError::Unauthorized | RestError::Unreadable(_))) => {
             tracing::warn!(%error, %channel, "catching up waits");
             tokio::time::sleep(PAUSE).await;
-            Err(NotNow)
+            Err(NotNow::Unknown)
         }
         Err(
             RestError::Network(_)
             | RestError::Server { .. }
             | RestError::Limited { .. }
             | RestError::Breaker { .. },
-        ) => Err(NotNow),
+        ) => Err(NotNow::Failed),
     }
 }

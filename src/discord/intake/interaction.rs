@@ -109,7 +109,8 @@ impl Reader {
             }
             PersonRequest::Kickoff(mut kickoff, files) => {
                 kickoff.artifacts = self.attachments.find(&files).await;
-                kickoff.missing_files = files.len() - kickoff.artifacts.len();
+                let missing = files.len() - kickoff.artifacts.len();
+                kickoff.missing_files = u32::try_from(missing).unwrap_or(u32::MAX);
                 let command = Command::SprintStart { kickoff };
                 Some(Inbound::Command { actor, command, reply })
             }

@@ -570,7 +570,9 @@ impl Intake {
                 None => return Ok(()),
                 // An earlier wording that is still being looked at comes first.
                 Some((heard, needs))
-                    if !needs.questions() && !self.queues.is_busy(Queue::Edits(id), channel) =>
+                    if !needs.questions()
+                        && heard.files.is_empty()
+                        && !self.queues.is_busy(Queue::Edits(id), channel) =>
                 {
                     return self.tell(Inbound::Edited(heard.message)).await;
                 }

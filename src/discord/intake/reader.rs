@@ -173,12 +173,16 @@ impl Reader {
         payload: Payload,
         guild: Option<GuildId>,
     ) -> Option<Message> {
-        let mut heard = self.known(&payload, guild).await?;
+        let heard = self.known(&payload, guild).await?;
+        Some(self.with_files(heard).await)
+    }
+
+    async fn with_files(&self, mut heard: InboundMessage) -> Message {
         if !heard.files.is_empty() && self.access.takes_in(&heard.message) {
             let http = self.rest(None).pool().http().clone();
             self.attachments.fill(&http, &mut heard).await;
         }
-        Some(heard.message)
+        heard.message
     }
 
     /// An edited message. One that did not come whole is fetched.
@@ -191,7 +195,12 @@ impl Reader {
         if !self.is_edit_for(from, &payload) {
             return None;
         }
-        Some(self.known(&payload, None).await?.message)
+        let heard = self.known(&payload, None).await?;
+        // The files of a message that is known are known.
+        match self.access.is_addressed_by_edit(&heard.message) {
+            true => Some(self.with_files(heard).await),
+            false => Some(heard.message),
+        }
     }
 
     /// Whether an edit is told by this bot.

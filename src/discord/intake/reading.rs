@@ -45,7 +45,9 @@ pub(super) fn read_message(data: &Value) -> Option<Payload> {
     undecorate(&mut plain);
     let forwarded = plain.get_mut("message_snapshots").and_then(Value::as_array_mut);
     for snapshot in forwarded.into_iter().flatten() {
-        undecorate(&mut snapshot["message"]);
+        if let Some(message) = snapshot.get_mut("message") {
+            undecorate(message);
+        }
     }
     if let Ok(message) = serde_json::from_value(plain) {
         return Some(message);

@@ -98,15 +98,15 @@ pub struct RequestConversation {
     /// Its thread.
     pub room: Option<Room>,
     /// What the team said about it outside of its room, newest last: who answers one of these speaks to it.
-    #[serde(rename = "said_outside", skip_serializing_if = "Vec::is_empty")]
-    pub outside: Vec<MessageId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said_outside: Vec<MessageId>,
     /// What its agents were refused and its room was told of.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub refusals: BTreeSet<Refusal>,
 }
 
-/// What is remembered of what was said outside of a room.
-const OUTSIDE: usize = 12;
+/// Messages that are remembered of those outside of a room.
+const SAID_OUTSIDE: usize = 12;
 
 impl RequestConversation {
     /// The thread in which its words are heard, whoever they address.
@@ -116,10 +116,10 @@ impl RequestConversation {
     }
 
     /// Notes what was said about it outside of its room.
-    pub fn said_outside(&mut self, messages: &[MessageId]) {
-        self.outside.extend(messages);
-        let over = self.outside.len().saturating_sub(OUTSIDE);
-        self.outside.drain(..over);
+    pub fn note_said_outside(&mut self, messages: &[MessageId]) {
+        self.said_outside.extend(messages);
+        let over = self.said_outside.len().saturating_sub(SAID_OUTSIDE);
+        self.said_outside.drain(..over);
     }
 
     /// Where people talk about the request: its room, else the channel in which it was asked for.

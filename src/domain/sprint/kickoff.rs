@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::attachment::ATTACHMENTS;
 use crate::domain::ids::RequestId;
 use crate::domain::language::Language;
-use crate::domain::lenient::blank_is_none;
+use crate::domain::lenient::{self, blank_is_none};
 use crate::domain::request::ReplyRoute;
 
 /// What somebody asks for who begins a sprint.
@@ -21,8 +21,8 @@ pub struct Kickoff {
     /// Files that go with it, workspace-relative.
     pub artifacts: Vec<String>,
     /// How many files came with it and could not be kept; it begins without them, and says so.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub missing_files: usize,
+    #[serde(skip_serializing_if = "lenient::is_zero")]
+    pub missing_files: u32,
     /// The words that asked for it, verbatim.
     pub request_text: String,
     /// The request that asked, where one did.
@@ -31,12 +31,6 @@ pub struct Kickoff {
     pub reply_route: ReplyRoute,
     /// The language of the sprint.
     pub language: Option<Language>,
-}
-
-/// `skip_serializing_if` hands the field over as a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 impl Kickoff {

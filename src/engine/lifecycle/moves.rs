@@ -111,6 +111,9 @@ pub fn observed(
     next.reopen_category = Some(category);
     next.route.conflicted |= saw == Observation::Conflict;
     let Some(step) = lifecycle.step(state.step) else { return unknown_step(next) };
+    if saw == Observation::Red {
+        not_judged(step, &mut next);
+    }
     match follow(lifecycle, step, next.clone(), outcome) {
         MoveResult::To(next) => entered(next, Vec::new()),
         MoveResult::Stop(mut stopped, reason) => {
@@ -139,15 +142,20 @@ pub enum Observation {
     Conflict,
 }
 
+/// A judgement that did not take place is not counted.
+fn not_judged(step: &Step, state: &mut WorkflowState) {
+    if let Some(counted) = step.counts.and_then(|name| state.counters.get_mut(&name)) {
+        counted.used = counted.used.saturating_sub(1);
+    }
+}
+
 /// What was handed in to be judged is no change at all, or none that can be judged: the same work again, before
-/// whoever was to judge it. A judgement that did not take place is not counted.
+/// whoever was to judge it.
 #[must_use]
 pub fn build_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowState {
     let mut state = state.clone();
     let Some(step) = lifecycle.step(state.step) else { return state };
-    if let Some(counted) = step.counts.and_then(|name| state.counters.get_mut(&name)) {
-        counted.used = counted.used.saturating_sub(1);
-    }
+    not_judged(step, &mut state);
     if let Some(to) = step.on(StepOutcome::NoChange).and_then(|edge| lifecycle.step(edge.to)) {
         state.place(to, lifecycle);
     }

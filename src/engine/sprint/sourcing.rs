@@ -76,7 +76,10 @@ pub(super) fn discovered(
     // What was read already is not found again.
     let unjudged = std::mem::take(&mut sourcing.unjudged);
     let findings = [unjudged, findings].concat();
-    let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
+    let mut known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
+    // Of some a candidate waits already.
+    let waiting = turn.scheduler().sourcing.for_later.iter();
+    known.extend(waiting.filter_map(|it| it.origin.as_ref()?.trace.clone()));
     let is_known = |finding: &Finding| {
         known.contains(&finding.trace)
             || made_of(&finding.origin).is_some_and(|it| known.contains(&it))

@@ -126,12 +126,16 @@ fn a_signal_makes_the_way_longer_takes_its_steps_along_and_asks_about_the_plan()
         let asked = world.state.gates.values().any(|gate| gate.kind == GateKind::Plan);
         assert_eq!(asked, text.starts_with("invoice"), "{text}");
     }
-    // Who names the lane is asked about the plan and not overruled otherwise.
-    let mut world = World::new(with_signals);
-    let text = "payment qwertz".to_owned();
-    let (language, lane) = (Language::En, Some(Lane::Quick));
-    world.command(Command::Ask { text, channel_id: None, language, lane });
-    assert_eq!(roles_of(&mut world, json!(null)), [Developer, Architect]);
+    // Who shortens the lane is asked about the plan and not overruled otherwise; any other lane is no shorter than it was.
+    let named = |lane| {
+        let mut world = World::new(with_signals.clone());
+        let (text, language) = ("payment qwertz".to_owned(), Language::En);
+        world.command(Command::Ask { text, channel_id: None, language, lane: Some(lane) });
+        roles_of(&mut world, json!(null))
+    };
+    assert_eq!(named(Lane::Quick), [Developer, Architect]);
+    let took = named(Lane::Full);
+    assert!(took.contains(&Designer), "{took:?}");
 }
 
 #[test]
@@ -210,8 +214,12 @@ fn where_rules_and_orchestrator_differ_the_longer_way_is_taken_and_where_nobody_
     let routes = Routes::built_in();
     let told =
         |intent, confidence| Some(RequestIntent { intent, confidence, size: WorkSize::Normal });
+    let small =
+        |intent, confidence| Some(RequestIntent { intent, confidence, size: WorkSize::Small });
     for (by_rules, said, lane, source) in [
         (Some(Intent::BugFix), told(Intent::BugFix, 10), Lane::Quick, LaneSource::Both),
+        (Some(Intent::BugFix), small(Intent::BugFix, 10), Lane::Quick, LaneSource::Both),
+        (Some(Intent::BugFix), small(Intent::BugFix, 99), Lane::Fast, LaneSource::Both),
         (Some(Intent::BugFix), told(Intent::Feature, 99), Lane::Standard, LaneSource::Longer),
         (Some(Intent::SpecRevision), told(Intent::BugFix, 99), Lane::Full, LaneSource::Longer),
         (Some(Intent::Refactor), None, Lane::Standard, LaneSource::Rules),

@@ -302,7 +302,7 @@ fn in_room(world: &World, id: &RequestId, text: &str) -> Message {
 
 #[test]
 fn where_a_request_gets_no_room_its_card_is_answered_by_a_reply_to_it() {
-    for is_reply in [true, false] {
+    for (is_reply, is_author) in [(true, false), (false, true), (false, false)] {
         let mut own = policy();
         let asks = Holders { users: [UserId(77)].into(), ..Holders::default() };
         own.rights.insert(Right::Ask, asks);
@@ -336,16 +336,17 @@ fn where_a_request_gets_no_room_its_card_is_answered_by_a_reply_to_it() {
         let card = card.expect("a card");
         assert!(world.request(&id).conversation.thread().is_none());
         let words = world.words(GENERAL, 5_000, "casual");
-        // Somebody else's words are none to it unless they answer it.
-        let words = match is_reply {
-            true => Message {
-                reply_to: Some(card),
-                author: Author { id: UserId(77), ..words.author },
-                ..words
-            },
-            false => words,
+        let author = match is_author {
+            true => words.author.clone(),
+            false => Author { id: UserId(77), ..words.author.clone() },
         };
-        world.submit(Event::Message(words));
+        let reply_to = is_reply.then_some(card);
+        world.submit(Event::Message(Message { reply_to, author, ..words }));
+        if !is_reply && !is_author {
+            // Somebody else's words are none to it unless they answer it.
+            assert_eq!((decided(&world, &id).len(), world.state.requests.len()), (0, 2));
+            continue;
+        }
         assert_eq!(decided(&world, &id).len(), 2, "{is_reply}");
         assert_eq!(world.state.requests.len(), 1);
         world.finish_well();

@@ -35,6 +35,24 @@ fn edited(words: &Message, text: &str) -> Event {
 }
 
 #[test]
+fn a_message_that_an_edit_addresses_to_the_team_is_taken_in_once() {
+    let mut world = World::new(policy());
+    let words = world.words(GENERAL, FIRST.0, "make it red");
+    world.submit(Event::Message(Message { addressed: false, ..words.clone() }));
+    world.submit(Event::Seen { channel_id: GENERAL, message_id: MessageId(FIRST.0 + 1) });
+    assert!(world.state.requests.is_empty());
+    let late = Timestamp::from_millis(words.created_at.millis() - 3_600_000);
+    world.submit(edited(&Message { created_at: late, ..words.clone() }, "make it red"));
+    assert!(world.state.requests.is_empty(), "one of long ago may have been taken in");
+    for _ in 0..2 {
+        world.submit(edited(&words, "make it red"));
+        assert_eq!(world.state.requests.len(), 1);
+    }
+    let mark = world.state.channels[&GENERAL].watermark;
+    assert_eq!(mark, MessageId(FIRST.0 + 1), "what comes before it may still wait");
+}
+
+#[test]
 fn an_edit_takes_the_place_of_what_was_asked_and_reaches_the_agent_at_work() {
     let (mut world, id, words) = asked(policy());
     let todo = work_until(&mut world, |role, _| role == Role::Developer);

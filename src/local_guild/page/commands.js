@@ -116,10 +116,10 @@ let turn = 0;
 let awaited = null;
 const early = new Map();
 
-/** Opens the fields of a command in place of the message box. `onend` is told what was written, as one would write it
- * without the fields; nothing where it was sent. */
-export function fill(entry, attached, onend) {
-  form = { entry, attached, onend, fields: [], channel: world.current };
+/** Opens the fields of a command in place of the message box. `onend` is given back what was filled in, as one would
+ * write it without the fields, its files and its nonce; nothing where it was sent. */
+export function fill(entry, attached, channel, onend) {
+  form = { entry, attached, onend, fields: [], channel };
   const hint = el("p", { class: "command-hint", id: "command-hint", role: "status" }, entry.about);
   form.hint = hint;
   form.fields = entry.options.map((option) => field(option));
@@ -139,21 +139,25 @@ export function leave() {
 }
 
 function end(sent) {
-  const { onend } = form;
-  const text = sent ? null : asText();
+  const ended = form;
   form = null;
   hush();
   early.clear();
   place.hidden = true;
   place.replaceChildren();
-  onend(text);
+  // What is on its way comes back where it does not arrive.
+  ended.onend(sent || ended.sending ? null : filled(ended));
 }
 
-/** The command with what stands in its fields. */
-function asText() {
-  const filled = form.fields.filter((it) => it.option.type !== 11 && it.input.value.trim());
-  const said = (it) => `${spoken(it.option, "name")}:"${it.input.value.trim().replaceAll('"', "”")}"`;
-  return [`/${form.entry.name}`, ...filled.map(said), ""].join(" ");
+/** What stands in the fields of a command. */
+function filled({ entry, fields, attached, unanswered }) {
+  const given = fields.filter((it) => it.option.type !== 11 && it.input.value.trim());
+  const said = (it) => `${spoken(it.option, "name")}:"${String(it.value ?? it.input.value.trim()).replaceAll('"', "”")}"`;
+  return {
+    text: [`/${entry.name}`, ...given.map(said), ""].join(" "),
+    files: [...attached, ...fields.filter((it) => it.option.type === 11).flatMap((it) => [...it.input.files])],
+    nonce: unanswered?.nonce,
+  };
 }
 
 function field(option) {
@@ -326,6 +330,7 @@ async function submit() {
   } catch (error) {
     // What was refused has not been taken.
     if (error instanceof Refused) mine.unanswered = null;
+    if (form !== mine) mine.onend(filled(mine));
     toast(error instanceof Refused ? error.message : String(error));
   } finally {
     mine.sending = false;

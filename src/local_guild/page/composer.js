@@ -1,7 +1,7 @@
 // Writing: the box, files, replies, edits, and suggestions for names and commands.
 
 import { nonce, post, Refused, upload } from "./api.js";
-import { commandsFor, fill, leave, optionsIn, run, written } from "./commands.js";
+import { commandsFor, fill, filling, leave, optionsIn, run, written } from "./commands.js";
 import { avatar, el, iconButton, toast } from "./dom.js";
 import { picture } from "./message.js";
 import { nameOf, placeName, tint, world } from "./store.js";
@@ -40,7 +40,11 @@ const complain = (error) => toast(error instanceof Refused ? error.message : Str
 function keep(channel, text) {
   if (text) drafts.set(channel, text);
   else drafts.delete(channel);
-  sessionStorage.setItem("drafts", JSON.stringify([...drafts]));
+  try {
+    sessionStorage.setItem("drafts", JSON.stringify([...drafts]));
+  } catch {
+    // There is no room for it; it is here all the same.
+  }
 }
 
 const keepBox = () => here && keep(here, editing ? before : box.value);
@@ -183,20 +187,23 @@ function take(at) {
   box.setRangeText(text, question.from, box.selectionStart, "end");
   close();
   box.focus();
-  if (entry && entry.options.length > 0) begin(entry);
+  if (entry && entry.options.length > 0) begin(entry, box.value.slice(text.length));
 }
 
-/** Shows the fields of a command where one writes. */
-function begin(entry) {
-  const taken = { text: box.value, files, reply: null };
+/** Shows the fields of a command where one writes; what stood behind it stays. */
+function begin(entry, behind) {
+  const attached = files;
   const channel = here;
-  box.value = "";
+  box.value = behind;
   files = [];
   drawFiles();
   line.hidden = true;
-  fill(entry, taken.files, (text) => {
-    line.hidden = false;
-    if (text) restore({ ...taken, text }, channel);
+  fill(entry, attached, channel, (given) => {
+    line.hidden = filling();
+    if (given) {
+      restore({ ...given, reply: null }, channel);
+      if (given.nonce) unanswered = { ...given, text: given.text.trim(), channel, reply: null, files };
+    }
     keepBox();
     fit();
     box.focus();
@@ -221,7 +228,7 @@ function restore(pending, channel) {
 
 async function send() {
   const text = box.value.trim();
-  const channel = world.current;
+  const channel = here;
   const length = [...toCodes(text)].length;
   if (length > longest && !written(text)) throw new Refused(word("tooLong", length, longest));
   if (editing) {
@@ -243,7 +250,7 @@ async function send() {
   if (!text && files.length === 0) return;
   const command = written(text);
   // What a command cannot do without is asked for in its fields.
-  if (command && !command.rest && command.entry.options.some((it) => it.required)) return begin(command.entry);
+  if (command && !command.rest && command.entry.options.some((it) => it.required)) return begin(command.entry, "");
   const same = (it) => it.text === text && it.channel === channel && it.reply === reply && it.files.length === files.length && it.files.every((file, at) => file === files[at]);
   const again = unanswered && same(unanswered);
   const pending = { text: box.value, files, reply, nonce: again ? unanswered.nonce : nonce() };

@@ -45,21 +45,28 @@ pub(crate) struct Asker {
     pub(crate) nonce: Option<String>,
 }
 
+/// The interaction that a client has started before with the same nonce.
+pub(crate) fn known(world: &World, asker: &Asker) -> Option<Id> {
+    let same =
+        |it: &&Interaction| it.nonce.is_some() && it.nonce == asker.nonce && it.user == asker.user;
+    world.interactions.values().rev().find(same).map(|it| it.id)
+}
+
 /// Starts an interaction, and tells the page if its application lets the time pass.
 pub(crate) fn start(
     guild: &Arc<Guild>,
-    Asker { user, locale, session, nonce }: Asker,
+    asker: Asker,
     channel: Id,
     application: Id,
     kind: InteractionKind,
 ) -> Result<Id, Refusal> {
     let (id, is_new) = guild.change(|draft| {
-        draft.state.channel_for(channel, user)?;
+        draft.state.channel_for(channel, asker.user)?;
         draft.state.user(application)?;
-        let same = |it: &&Interaction| nonce.is_some() && it.nonce == nonce && it.user == user;
-        if let Some(known) = draft.state.interactions.values().rev().find(same) {
-            return Ok((known.id, false));
+        if let Some(id) = known(draft.state, &asker) {
+            return Ok((id, false));
         }
+        let Asker { user, locale, session, nonce } = asker;
         let id = draft.id();
         draft.put(Change::Interaction(Interaction {
             id,

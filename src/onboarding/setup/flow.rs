@@ -426,11 +426,13 @@ impl<'a> Steps<'a> {
             self.tell("checks", Outcome::Open, "setup.checks.proposed", values);
             return Ok(());
         }
-        // Those that somebody wrote before they answered stay.
-        if !workspace::load(&options.root)?.runtime.checks.is_empty() {
+        let settings = proposals::settings(&found);
+        // What somebody wrote there before they answered stays.
+        let now = proposals::missing(&found, &workspace::load(&options.root)?.runtime);
+        if proposals::settings(&now) != settings {
+            self.tell("checks", Outcome::Open, "setup.checks.proposed", json!(now));
             return Ok(());
         }
-        let settings = proposals::settings(&found);
         write(&options.root, ConfigFile::Runtime, &settings, &mut self.journal)?;
         self.tell("checks", Outcome::Done, "setup.checks.written", values);
         Ok(())

@@ -8,7 +8,7 @@ use crate::platform::disk::RealDisk;
 use crate::platform::files;
 use crate::platform::sim_disk::Fault;
 use crate::store::work::Pace;
-use crate::store::{OpenedStore, Store, hold, read_events, read_only, read_request};
+use crate::store::{OpenedStore, StateReader, Store, hold, read_events, read_only, read_request};
 
 fn open(root: &Path) -> OpenedStore {
     Store::open(root, Arc::new(RealDisk)).unwrap()
@@ -92,6 +92,36 @@ fn reading_changes_nothing_and_needs_no_lock() {
     let before = listing(root.path());
     assert_eq!(read_only(root.path()).unwrap(), final_state());
     assert_eq!(listing(root.path()), before);
+}
+
+#[test]
+fn who_reads_again_and_again_sees_what_everybody_sees() {
+    let root = tempfile::tempdir().unwrap();
+    let mut opened = open(root.path());
+    let mut reader = StateReader::new(root.path());
+    for (number, batch) in script().into_iter().enumerate() {
+        put_all(&opened.store, vec![batch]);
+        assert_eq!(*reader.read().unwrap(), read_only(root.path()).unwrap(), "{number}");
+        match number % 3 {
+            0 => {}
+            // Its checkpoint takes the journal's place.
+            1 => {
+                opened.store.close().unwrap();
+                opened = open(root.path());
+            }
+            // The tail is replayed.
+            _ => {
+                drop(opened.store);
+                opened = open(root.path());
+            }
+        }
+    }
+    assert_eq!(*reader.read().unwrap(), final_state());
+    drop(opened.store);
+    let again = open(root.path());
+    assert_eq!(*reader.read().unwrap(), final_state());
+    again.store.close().unwrap();
+    assert_eq!(*reader.read().unwrap(), final_state());
 }
 
 #[test]

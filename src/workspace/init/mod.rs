@@ -186,10 +186,15 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     };
     files::create_dir_all(&backup.join(STATE))?;
     let runtime = root.join(RUNTIME_FILE);
-    if files::exists(&runtime) && !files::exists(&backup.join(RUNTIME_FILE)) {
-        // A copy: until the folder is a workspace again, a second reset must find it to be one.
-        files::copy(&runtime, &backup.join(RUNTIME_FILE))?;
-        files::sync_file(&backup.join(RUNTIME_FILE))?;
+    // A copy: until the folder is a workspace again, a second reset must find it to be one.
+    if let Some(text) = present(&runtime)? {
+        let kept = backup.join(RUNTIME_FILE);
+        match present(&kept)? {
+            None => files::write_durable(&kept, text)?,
+            // Written since the first one was cut off, by it or by a person.
+            Some(first) if first != text => files::write_durable(&beside(&kept), text)?,
+            Some(_) => {}
+        }
     }
     let kept = history::take(root)?;
     let roles = Role::PUBLIC.map(Role::as_str);
@@ -257,6 +262,13 @@ fn backup_folder(root: &Path) -> PathBuf {
         name = format!("before-reset-{stamp}-{number}");
     }
     root.join(name)
+}
+
+fn present(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    match files::read(path) {
+        Err(error) if error.is_missing() => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Moves what is there, where that was not done already.

@@ -19,6 +19,7 @@ use teams::domain::role::Role;
 use teams::domain::routes::{AllWord, Lane, LaneSteps, Routes};
 use teams::domain::state::State;
 use teams::local_guild::{Config, GuildInfo, Running, serve};
+use teams::store::StateReader;
 use teams::workspace::init::{self, Options};
 use teams::{git, store};
 use tokio::process::Command;
@@ -134,12 +135,11 @@ pub(crate) struct House {
     read: Mutex<AlreadyRead>,
 }
 
-/// What was read last: whoever waits looks at every event, and the same bytes need no second reading.
+/// What was read last: whoever waits looks at every event, and nothing needs a second reading.
 #[derive(Default)]
 struct AlreadyRead {
-    /// The team's process, and the checkpoint and journal that `state` is of.
-    journal: (u32, Vec<Vec<u8>>),
-    state: State,
+    /// Of the team's process.
+    reader: Option<(u32, StateReader)>,
     requests: BTreeMap<PathBuf, (Vec<u8>, Request)>,
 }
 
@@ -515,23 +515,12 @@ impl House {
         let running = self.team.as_ref().filter(|team| team.ended.borrow().is_none());
         // Without a team, records may be edited by hand.
         let Some(team) = running else { return read() };
-        let journal = (team.pid, self.journal());
         let mut last = self.read.lock().unwrap();
-        if last.journal != journal {
-            // At least as new as these bytes.
-            (last.state, last.journal) = (read()?, journal);
-        }
-        Some(last.state.clone())
-    }
-
-    /// The bytes of the checkpoint and of the journal.
-    fn journal(&self) -> Vec<Vec<u8>> {
-        let folder = self.root().join(".teams_runtime");
-        let segments = std::fs::read_dir(folder.join("journal")).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = segments.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths.push(folder.join("checkpoint"));
-        paths.iter().map(|path| std::fs::read(path).unwrap_or_default()).collect()
+        let reader = match &mut last.reader {
+            Some((pid, reader)) if *pid == team.pid => reader,
+            other => &mut other.insert((team.pid, StateReader::new(&self.root()))).1,
+        };
+        (0..20).find_map(|_| reader.read().ok().cloned())
     }
 
     /// All requests, open and ended.

@@ -33,6 +33,10 @@ impl Access for Everybody {
         true
     }
 
+    fn is_addressed_by_edit(&self, _: &Message) -> bool {
+        false
+    }
+
     fn depends_on_roles(&self, _: &Message) -> bool {
         true
     }

@@ -301,6 +301,16 @@ fn failed_checks_go_back_within_their_budget() {
 }
 
 #[test]
+fn red_checks_before_a_review_take_none_of_the_reviews() {
+    let built = decide(&at(steps::BUILD), &report(steps::BUILD, Some(Outcome::Advance)));
+    assert_eq!(next(&built), steps::REVIEW);
+    assert_eq!(built.state().counter(counter::REVIEW).used, 1);
+    let red = observed(lifecycle(), built.state(), Observation::Red);
+    assert_eq!(red.state().counter(counter::REVIEW).used, 0);
+    assert_eq!(red.state().counter(counter::CHECKS).used, 1);
+}
+
+#[test]
 fn a_person_can_go_on_with_a_blocked_request() {
     let blocked = decide(&at(steps::BUILD), &report(steps::BUILD, Some(Outcome::Block)));
     let late = report(steps::BUILD, Some(Outcome::Advance));
