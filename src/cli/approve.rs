@@ -12,7 +12,6 @@ use crate::domain::state::State;
 use crate::engine::{
     budget_on_card, by_guard, command_lines, content_of, contract, needs_reason, red_before,
 };
-use crate::store;
 
 /// Letters of a commit that name it.
 const NAMED: usize = 10;
@@ -44,7 +43,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
     let state = records::state(&root)?;
     let Some(id) = &args.request else { return list(&state) };
-    if !state.requests.contains_key(id) && store::read_request(&root, id)?.is_none() {
+    if !state.requests.contains_key(id) && records::request(&root, id)?.is_none() {
         return Err(command::unknown(id));
     }
     if let Some(content) = &args.content {

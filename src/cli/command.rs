@@ -8,7 +8,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::item::ItemStatus;
 use crate::service::{self, CallSubject, Reply};
-use crate::{store, workspace};
+use crate::workspace;
 
 /// `teams request`.
 #[derive(Debug, clap::Subcommand)]
@@ -111,7 +111,7 @@ fn is_put_aside(root: &Path, id: &RequestId) -> Result<bool, Failure> {
 
 /// The running team knows open requests only: whether there is one with this id, and it has not ended.
 fn must_be_open(root: &Path, id: &RequestId) -> Result<(), Failure> {
-    match store::read_request(root, id)? {
+    match super::records::request(root, id)? {
         Some(request) if request.status.is_terminal() => {
             let status = request.status.as_str();
             Err(Failure::new(format!("request {id} has ended already: {status}")))

@@ -31,7 +31,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if let Some(id) = &args.request_id {
         let request = match state.requests.get(id) {
             Some(request) => Some(Request::clone(request)),
-            None => store::read_request(&root, id)?,
+            None => records::request(&root, id)?,
         };
         let request = request.ok_or_else(|| super::command::unknown(id))?;
         say(request_line(&request));

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::output::Failure;
+use crate::domain::ids::RequestId;
 use crate::domain::item::Item;
 use crate::domain::policy::Policy;
 use crate::domain::record::AnyRecord;
+use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::import::older;
@@ -22,6 +24,16 @@ pub(super) fn state(root: &Path) -> Result<State, Failure> {
         Some(converted) => State::from_records(&converted.records),
         None => store::read_only(root)?,
     })
+}
+
+/// One request, open or ended; `None` where there is none.
+pub(super) fn request(root: &Path, id: &RequestId) -> Result<Option<Request>, Failure> {
+    let Some(converted) = older::preview(root)? else { return Ok(store::read_request(root, id)?) };
+    let mut records = converted.records.into_iter();
+    Ok(records.find_map(|record| {
+        let AnyRecord::Request(request) = record else { return None };
+        (request.request_id == *id).then(|| Arc::unwrap_or_clone(request))
+    }))
 }
 
 /// Every backlog item, in the order of their ids.

@@ -90,7 +90,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 fn one(root: &Path, state: &State, id: &RequestId) -> Result<(), Failure> {
     let request = match state.requests.get(id) {
         Some(request) => Some(Request::clone(request)),
-        None => store::read_request(root, id)?,
+        None => records::request(root, id)?,
     };
     let Some(request) = request else {
         return Err(super::command::unknown(id));

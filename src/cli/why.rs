@@ -36,7 +36,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let open = why::about(&state, &policy, &args.id, now);
     let is_open = open.is_some();
     let ended = || match RequestId::parse(args.id.as_str()) {
-        Ok(id) => store::read_request(&root, &id),
+        Ok(id) => records::request(&root, &id),
         Err(_) => Ok(None),
     };
     let content = match open {

@@ -89,6 +89,10 @@ pub struct LaneChoice {
     /// What the orchestrator took it for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_orchestrator: Option<Intent>,
+    /// Whether a person has named a shorter one than the words of the message would have, so that their signals ask for
+    /// nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shortened: bool,
 }
 
 impl LaneChoice {
@@ -100,6 +104,7 @@ impl LaneChoice {
             source: LaneSource::Person,
             by_rules: before.and_then(|it| it.by_rules),
             by_orchestrator: before.and_then(|it| it.by_orchestrator),
+            is_shortened: false,
         }
     }
 }

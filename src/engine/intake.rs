@@ -258,17 +258,15 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     if let Some(answered) = message.reply_to {
         let actor = message.actor(false);
         let is_about = |it: &&Request| {
-            let conversation = &it.conversation;
-            conversation.said_outside.contains(&answered)
-                && !conversation.reply_route.is_hidden_from(&actor)
+            let (conversation, route) = (&it.conversation, &it.conversation.reply_route);
+            let card = conversation.room.as_ref().and_then(|room| room.card_id);
+            let known = conversation.said_outside.iter().copied();
+            let mut known = known.chain(card).chain(route.message_id);
+            known.any(|message| message == answered) && !route.is_hidden_from(&actor)
         };
         let mut open = turn.requests().filter(|it| !it.status.is_terminal());
         if let Some(request) = open.find(is_about) {
             return Some(request.request_id.clone());
-        }
-        if message.guild_id.is_some() {
-            // It answers words about something else.
-            return None;
         }
     }
     let mut waiting = state.requests.values().filter(|request| {
@@ -280,6 +278,8 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
                 room.as_ref().is_some_and(|room| room.thread_id.is_none())
                     && route.channel_id == Some(message.channel_id)
                     && !paused
+                    // What answers other words than those about it is about something else. An earlier build noted none.
+                    && (message.reply_to.is_none() || request.conversation.said_outside.is_empty())
             }
         };
         request.status == RequestStatus::Blocked

@@ -47,7 +47,8 @@ pub fn choose(
         Lane::Answer => (routes.unsure, LaneSource::Unsure),
         Lane::Fast | Lane::Quick | Lane::Standard | Lane::Full => (lane, source),
     };
-    LaneChoice { lane, source, by_rules, by_orchestrator: said.map(|said| said.intent) }
+    let by_orchestrator = said.map(|said| said.intent);
+    LaneChoice { lane, source, by_rules, by_orchestrator, is_shortened: false }
 }
 
 /// Notes the signals of the routes that are in a request's words, beside those that it has of the words that it comes of.
@@ -62,11 +63,18 @@ pub(super) fn read_signals(turn: &mut Turn<'_>, id: &RequestId) -> Vec<String> {
     request.route.signals.clone()
 }
 
-/// Whether a person, who may, has named a shorter lane than the words of the request would have: then their signals ask
-/// for nothing.
-fn is_shortened(routes: &Routes, choice: LaneChoice, signals: &[String]) -> bool {
+/// A lane that a person names, by the signals of the message so far.
+fn named(routes: &Routes, choice: LaneChoice, signals: &[String]) -> LaneChoice {
     let own = with_signals(routes, signals, choose(routes, choice.by_rules, None));
-    choice.source == LaneSource::Person && choice.lane < own.lane
+    LaneChoice { is_shortened: choice.lane < own.lane, ..choice }
+}
+
+/// A person names another lane of a request under way.
+pub(super) fn renamed(turn: &Turn<'_>, id: &RequestId, lane: Lane) -> LaneChoice {
+    let route = turn.request(id).map(|request| &request.route);
+    let choice = LaneChoice::named(lane, route.and_then(|route| route.lane));
+    let signals = route.map(|route| route.signals.as_slice()).unwrap_or_default();
+    with_plan(turn, id, named(&turn.policy.routes, choice, signals))
 }
 
 /// The words of a request are others: what their signals ask for is added to the way that is still ahead of it, unless a
@@ -77,7 +85,7 @@ pub(super) fn follow_new_signals(turn: &mut Turn<'_>, id: &RequestId) {
     let choice = turn.request(id).and_then(|request| request.route.lane);
     let Some(choice) = choice.filter(|_| signals.len() > known) else { return };
     let routes = &turn.policy.routes;
-    let is_short = is_shortened(routes, choice, &signals[..known]);
+    let is_short = choice.is_shortened;
     let choice = if is_short { choice } else { with_signals(routes, &signals, choice) };
     let choice = with_plan(turn, id, choice);
     let Some((lifecycle, mut state)) = turn.stands(id) else { return };
@@ -146,7 +154,10 @@ pub(super) fn begin(
     let routes = &turn.policy.routes;
     let signals = read_signals(turn, id);
     let choice = match named {
-        Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
+        Some(choice) => {
+            let choice = LaneChoice { by_rules: choice.by_rules.or(read), ..choice };
+            self::named(routes, choice, &signals)
+        }
         None => with_signals(routes, &signals, choose(routes, read, said)),
     };
     // What is written to the planner is planned.
@@ -157,9 +168,8 @@ pub(super) fn begin(
     let mut state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
     // A person who shortens the lane is not overruled; a request for changes takes the lane that it comes of.
-    let is_short = named.is_some()
-        && is_shortened(routes, choice, &signals)
-        && !turn.request(id).is_some_and(|request| request.work.wants_changes);
+    let is_short =
+        choice.is_shortened && !turn.request(id).is_some_and(|request| request.work.wants_changes);
     let signals = if is_short { &[] } else { signals.as_slice() };
     let left_out = routes.left_out_with(choice.lane, signals, lifecycle);
     state.route.wanted.extend(advice_of(routes, signals, lifecycle));

@@ -136,7 +136,7 @@ fn take_lane(
 ) -> Result<CatalogText, CatalogText> {
     let id = &request.request_id;
     let wanted = lane;
-    let choice = lanes::with_plan(turn, id, LaneChoice::named(lane, request.route.lane));
+    let choice = lanes::renamed(turn, id, lane);
     let lane = choice.lane;
     let wanted = Some(wanted).filter(|wanted| *wanted != lane);
     let lands = turn.step(id).is_some_and(|step| step.kind == StepKind::Land);

@@ -54,6 +54,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     }
     let is_report = |it: &Envelope| {
         it.kind == EnvelopeKind::Report
+            && it.target_role == Role::Orchestrator
             && it.place == EnvelopeFolder::Inbox
             && it.envelope.request_id == run.request_id
     };

@@ -32,7 +32,8 @@ pub(super) fn read_only_from(disk: &Arc<dyn Disk>, root: &Path) -> Result<State,
     Ok(steadily(&**disk, root, || load::load_state(disk, root))?.0)
 }
 
-/// Reads the state of a workspace again and again while its team goes on: of the journal no more than what is new.
+/// Reads the state of a workspace again and again while its team goes on: of the journal no more than what is new is
+/// decoded.
 pub struct StateReader {
     disk: Arc<dyn Disk>,
     root: PathBuf,

@@ -89,16 +89,23 @@ impl Reader {
         let reader = Arc::clone(self);
         tasks::spawn("discord-look-back", async move {
             let read = async {
-                let mut left: VecDeque<_> = ask.watermarks.into_iter().map(|it| (it, 1)).collect();
+                let mut left: VecDeque<_> =
+                    ask.watermarks.into_iter().map(|it| (it, 1, 0)).collect();
                 let mut told = usize::MAX;
-                while let Some(((channel, after), round)) = left.pop_front() {
+                while let Some(((channel, after), round, unreadable)) = left.pop_front() {
                     match channel_after(reader.rest_in(channel), channel, after, &out).await {
                         Ok(()) => {}
                         // The others are not to wait for this one.
-                        Err(Stop::Later(_, NotNow::Unknown)) if round >= ROUNDS => {
+                        Err(Stop::Later(_, NotNow::Unreadable)) if unreadable >= ROUNDS => {
                             tracing::warn!(%channel, "left out of catching up");
                         }
-                        Err(Stop::Later(after, _)) => left.push_back(((channel, after), round + 1)),
+                        Err(Stop::Later(after, why)) => {
+                            let unreadable = match why {
+                                NotNow::Unreadable => unreadable + 1,
+                                NotNow::Failed => 0,
+                            };
+                            left.push_back(((channel, after), round + 1, unreadable));
+                        }
                         Err(Stop::Gone) => return,
                     }
                     // Another look back has taken its place.
@@ -106,9 +113,9 @@ impl Reader {
                         return;
                     }
                     let is_less = !left.is_empty() && left.len() < told;
-                    if is_less && left.iter().all(|(_, round)| *round > 1) {
+                    if is_less && left.iter().all(|(_, round, _)| *round > 1) {
                         told = left.len();
-                        let left = left.iter().map(|((channel, _), _)| *channel).collect();
+                        let left = left.iter().map(|((channel, _), ..)| *channel).collect();
                         if out.send(LookBack::Left(left)).await.is_err() {
                             return;
                         }
@@ -212,8 +219,8 @@ async fn channel_after(
 enum NotNow {
     /// It did not work a few times.
     Failed,
-    /// The answer says nothing of whether the channel is ours to read.
-    Unknown,
+    /// The answer is nothing that can be read, which may never be otherwise.
+    Unreadable,
 }
 
 /// Repeats a read a few times; `None` where the channel is not ours to read.
@@ -230,11 +237,12 @@ where
             tracing::warn!(%error, %channel, "not to be read, and left out of catching up");
             Ok(None)
         }
-        // A token that is let in again, or a page of somebody between, says nothing about the channel.
+        // Neither a token that is not let in for a while nor a page of somebody between says anything about the channel.
         Err(error @ (RestError::Unauthorized | RestError::Unreadable(_))) => {
             tracing::warn!(%error, %channel, "catching up waits");
             tokio::time::sleep(PAUSE).await;
-            Err(NotNow::Unknown)
+            let is_unreadable = matches!(error, RestError::Unreadable(_));
+            Err(if is_unreadable { NotNow::Unreadable } else { NotNow::Failed })
         }
         Err(
             RestError::Network(_)

@@ -111,7 +111,8 @@ pub fn observed(
     next.reopen_category = Some(category);
     next.route.conflicted |= saw == Observation::Conflict;
     let Some(step) = lifecycle.step(state.step) else { return unknown_step(next) };
-    if saw == Observation::Red {
+    // A loop that nothing else counts is counted by its judgements.
+    if saw == Observation::Red && step.on(outcome).is_some_and(|edge| edge.charge.is_some()) {
         not_judged(step, &mut next);
     }
     match follow(lifecycle, step, next.clone(), outcome) {

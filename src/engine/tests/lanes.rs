@@ -127,14 +127,15 @@ fn a_signal_makes_the_way_longer_takes_its_steps_along_and_asks_about_the_plan()
         assert_eq!(asked, text.starts_with("invoice"), "{text}");
     }
     // Who shortens the lane is asked about the plan and not overruled otherwise; any other lane is no shorter than it was.
-    let named = |lane| {
+    let named = |text: &str, lane| {
         let mut world = World::new(with_signals.clone());
-        let (text, language) = ("payment qwertz".to_owned(), Language::En);
+        let (text, language) = (text.to_owned(), Language::En);
         world.command(Command::Ask { text, channel_id: None, language, lane: Some(lane) });
         roles_of(&mut world, json!(null))
     };
-    assert_eq!(named(Lane::Quick), [Developer, Architect]);
-    let took = named(Lane::Full);
+    assert_eq!(named("payment qwertz", Lane::Quick), [Developer, Architect]);
+    assert_eq!(named("payment invoice qwertz", Lane::Quick), [Planner]);
+    let took = named("payment qwertz", Lane::Full);
     assert!(took.contains(&Designer), "{took:?}");
 }
 

@@ -277,6 +277,21 @@ fn the_card_is_answered_by_whoever_may_ask_and_closed_with_the_last_answer() {
 }
 
 #[test]
+fn you_decide_is_about_the_questions_of_now_wherever_it_is_pressed() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.deliver();
+    let status = world.request(&id).conversation.room.and_then(|room| room.card_id);
+    let button = Button { act: ButtonAct::YouDecide, subject: id.to_string(), version: 0 };
+    let mut press = |message_id| {
+        let button = button.clone();
+        world.command(Command::Press { button, message_id, channel_id: GENERAL })
+    };
+    assert_eq!(said(&press(MessageId(1))), "gate.stale", "a card of earlier questions");
+    assert_eq!(press(status.expect("a status card")), Answer::Accepted);
+    assert_eq!(decided(&world, &id).len(), 2);
+}
+
+#[test]
 fn a_plan_that_is_to_be_approved_is_asked_about_after_its_questions() {
     let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
     let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);

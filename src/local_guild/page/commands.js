@@ -171,7 +171,7 @@ function field(option) {
     autocomplete: "off", role: listed ? "combobox" : null, "aria-autocomplete": listed ? "list" : null, "aria-controls": listed ? "command-choices" : null, "aria-expanded": listed ? "false" : null,
     onfocus: () => { say(spoken(option, "description")); offer(made); },
     onblur: () => hush(),
-    oninput: () => { made.value = undefined; made.input.removeAttribute("aria-invalid"); offer(made); },
+    oninput: () => { changed(); made.value = undefined; made.input.removeAttribute("aria-invalid"); offer(made); },
     onkeydown: (event) => key(event, made),
   });
   made.node = el("label", { class: "command-field" }, el("span", {}, name, option.required ? null : el("small", {}, ` ${word("optional")}`)), made.input);
@@ -263,7 +263,13 @@ function mark(made) {
   if (choices.length > 0) made.input.setAttribute("aria-activedescendant", `command-choice-${active}`);
 }
 
+/** What is written differently is another command. */
+function changed() {
+  if (form) form.unanswered = null;
+}
+
 function take(made, at) {
+  changed();
   made.input.value = choices[at].name;
   made.value = choices[at].value;
   hush();

@@ -202,7 +202,7 @@ function begin(entry, behind) {
     line.hidden = filling();
     if (given) {
       restore({ ...given, reply: null }, channel);
-      if (given.nonce) unanswered = { ...given, text: given.text.trim(), channel, reply: null, files };
+      if (given.nonce) unanswered = { ...given, text: given.text.trim(), channel, reply: null };
     }
     keepBox();
     fit();

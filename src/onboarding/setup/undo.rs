@@ -57,6 +57,21 @@ pub async fn undo(
                 values,
             ));
         }
+        let mut planned = |step, key, values| {
+            (dialog.tell)(SetupStep::new(step, Outcome::Planned, key, values));
+        };
+        if journal.flags() != 0 {
+            planned("intents", "setup.undo.would_intents", json!({}));
+        }
+        for role in journal.bots().keys() {
+            planned("token", "setup.undo.would_bot", json!({"role": role}));
+        }
+        for file in ConfigFile::ALL.into_iter().filter(|file| journal.file(file.name()).is_some()) {
+            planned("config", "setup.undo.would_config", json!({"file": file.name()}));
+        }
+        if journal.keeps_token() {
+            planned("token", "setup.undo.would_token", json!({}));
+        }
         return Ok(());
     }
     if crate::store::is_owned(root) {
