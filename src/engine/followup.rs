@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, act};
 use super::decision::Answer;
-use super::message::{reply, saved, tell_of_missing_files};
+use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
@@ -33,7 +33,8 @@ pub(super) fn said(
         .is_some_and(|it| it.status == RequestStatus::Blocked && goes_on_with(it, message));
     if blocked {
         turn.record(id, EventKind::Resumed, &message.author.name, "answered", Value::Null);
-        reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
+        let values = json!({ "request_id": id.as_str() });
+        reply_about(turn, message, "resumed", values, Some(id));
         let (name, message_id) = (message.author.name.clone(), Some(message.message_id));
         let by = DecidedBy::Person { name, message_id };
         questions::answered_in_words(turn, id, &by, &message.content);

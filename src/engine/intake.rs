@@ -343,7 +343,7 @@ fn repeated(
     // Who asks once more has perhaps not seen what was asked back: that answers nothing.
     if let Some((key, values)) = asks_back(request).filter(|_| is_the_same && !new_files) {
         turn.record(id, EventKind::Reused, &message.author.name, "asked again", Value::Null);
-        reply(turn, message, key, values);
+        reply_about(turn, message, key, values, Some(id));
         return Answer::Accepted;
     }
     if request.status == RequestStatus::Blocked {
@@ -352,7 +352,7 @@ fn repeated(
                 return Answer::Ignored(followup::FULL);
             }
             turn.record(id, EventKind::Resumed, &message.author.name, "more input", Value::Null);
-            reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
+            reply_about(turn, message, "augmented", json!({ "request_id": id.as_str() }), Some(id));
             progress::resume(turn, id, SelectionSource::PlanningResume);
         } else {
             // Whoever else lets it go on has not asked for it.
@@ -360,7 +360,7 @@ fn repeated(
                 request.conversation.reply_route = route(message);
             }
             turn.record(id, EventKind::Retried, &message.author.name, "asked again", Value::Null);
-            reply(turn, message, "retried", json!({ "request_id": id.as_str() }));
+            reply_about(turn, message, "retried", json!({ "request_id": id.as_str() }), Some(id));
             retry(turn, &granted, id);
         }
         return Answer::Accepted;
@@ -370,7 +370,7 @@ fn repeated(
             return Answer::Ignored(followup::FULL);
         }
         turn.record(id, EventKind::Followup, &message.author.name, "more files", Value::Null);
-        reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
+        reply_about(turn, message, "augmented", json!({ "request_id": id.as_str() }), Some(id));
         return Answer::Accepted;
     }
     let Some(request) = turn.request(id) else {
@@ -382,7 +382,7 @@ fn repeated(
         "role": request.route.current_role.map_or("", Role::as_str),
     });
     turn.record(id, EventKind::Reused, &message.author.name, "asked again", Value::Null);
-    reply(turn, message, "reused", values);
+    reply_about(turn, message, "reused", values, Some(id));
     Answer::Accepted
 }
 

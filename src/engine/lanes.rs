@@ -63,20 +63,6 @@ pub(super) fn read_signals(turn: &mut Turn<'_>, id: &RequestId) -> Vec<String> {
     request.route.signals.clone()
 }
 
-/// A lane that a person names, by the signals of the message so far.
-fn named(routes: &Routes, choice: LaneChoice, signals: &[String]) -> LaneChoice {
-    let own = with_signals(routes, signals, choose(routes, choice.by_rules, None));
-    LaneChoice { is_shortened: choice.lane < own.lane, ..choice }
-}
-
-/// A person names another lane of a request under way.
-pub(super) fn renamed(turn: &Turn<'_>, id: &RequestId, lane: Lane) -> LaneChoice {
-    let route = turn.request(id).map(|request| &request.route);
-    let choice = LaneChoice::named(lane, route.and_then(|route| route.lane));
-    let signals = route.map(|route| route.signals.as_slice()).unwrap_or_default();
-    with_plan(turn, id, named(&turn.policy.routes, choice, signals))
-}
-
 /// The words of a request are others: what their signals ask for is added to the way that is still ahead of it, unless a
 /// person has shortened that. Who builds already is told the words, and no plan is made for them.
 pub(super) fn follow_new_signals(turn: &mut Turn<'_>, id: &RequestId) {
@@ -137,8 +123,14 @@ pub(super) fn plan_stance(policy: &Policy, lane: Option<LaneChoice>, signals: &[
 
 /// A person names the lane of a request that is new.
 pub(super) fn name(turn: &mut Turn<'_>, id: &RequestId, lane: Lane) {
+    let signals = read_signals(turn, id);
+    let Some(request) = turn.request(id) else { return };
+    let (routes, by_rules) = (&turn.policy.routes, intent::read(&request.body).intent);
+    let own = with_signals(routes, &signals, choose(routes, by_rules, None));
+    let is_shortened = lane < own.lane;
     if let Some(request) = turn.edit(id) {
-        request.route.lane = Some(LaneChoice::named(lane, None));
+        let named = LaneChoice::named(lane, None);
+        request.route.lane = Some(LaneChoice { by_rules, is_shortened, ..named });
     }
 }
 
@@ -154,10 +146,7 @@ pub(super) fn begin(
     let routes = &turn.policy.routes;
     let signals = read_signals(turn, id);
     let choice = match named {
-        Some(choice) => {
-            let choice = LaneChoice { by_rules: choice.by_rules.or(read), ..choice };
-            self::named(routes, choice, &signals)
-        }
+        Some(named) => LaneChoice { by_rules: named.by_rules.or(read), ..named },
         None => with_signals(routes, &signals, choose(routes, read, said)),
     };
     // What is written to the planner is planned.

@@ -136,8 +136,10 @@ fn take_lane(
 ) -> Result<CatalogText, CatalogText> {
     let id = &request.request_id;
     let wanted = lane;
-    let choice = lanes::renamed(turn, id, lane);
+    let choice = lanes::with_plan(turn, id, LaneChoice::named(lane, request.route.lane));
     let lane = choice.lane;
+    let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
+    let choice = LaneChoice { is_shortened: is_shorter, ..choice };
     let wanted = Some(wanted).filter(|wanted| *wanted != lane);
     let lands = turn.step(id).is_some_and(|step| step.kind == StepKind::Land);
     let mut goes_back = false;
@@ -146,7 +148,6 @@ fn take_lane(
     }
     if let Some((lifecycle, mut state)) = turn.stands(id) {
         // Only who may shorten the way drops what the signals of the message added to it.
-        let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
         let signals = if is_shorter { &[] } else { request.route.signals.as_slice() };
         if is_shorter {
             let advice = lanes::advice_of(&turn.policy.routes, &request.route.signals, &lifecycle);

@@ -230,7 +230,12 @@ async fn a_second_setup_changes_nothing_and_undo_takes_all_of_it_back() {
         other.err
     );
     let planned = yard.teams(&["setup", "--undo", "--dry-run", "--json"]).await.well().lines();
-    assert!(planned.len() == 21 && planned.iter().all(|line| line["result"] == "planned"));
+    assert!(planned.iter().all(|line| line["result"] == "planned"), "{planned:?}");
+    let is_at = |line: &&Value, steps: &[&str]| steps.iter().any(|step| line["step"] == *step);
+    let beside: Vec<&Value> =
+        planned.iter().filter(|it| is_at(it, &["intents", "config", "token"])).collect();
+    // The settings of both files, the token and the intent, beside what is in the server.
+    assert_eq!((planned.len() - beside.len(), beside.len()), (21, 4), "{planned:?}");
     // Somebody else's things of the same name are not touched, and what is gone already is fine.
     let teams = Caller::bot(&yard.running.info, "teams");
     let path = format!("/guilds/{}/channels", yard.running.info.guild_id);

@@ -140,6 +140,36 @@ fn a_signal_makes_the_way_longer_takes_its_steps_along_and_asks_about_the_plan()
 }
 
 #[test]
+fn who_makes_the_way_longer_has_not_shortened_it() {
+    let mut routes = Routes::clone(Routes::built_in());
+    let signal = RouteSignal {
+        words: vec!["payment".to_owned()],
+        lane: Some(Lane::Full),
+        add: Vec::new(),
+        plan: None,
+    };
+    routes.signals = [("money".to_owned(), signal)].into();
+    let with_signal = Policy { routes: Arc::new(routes), ..policy() };
+    for (lane, later) in [(Lane::Standard, Lane::Full), (Lane::Fast, Lane::Fast)] {
+        let mut world = World::new(with_signal.clone());
+        // The rules are not sure of it, and the orchestrator is.
+        let id = world.message("qwertz");
+        let first = world.request(&id).conversation.reply_route.message_id.expect("a message").0;
+        let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Orchestrator);
+        let bug = said(Intent::BugFix, 90, WorkSize::Normal);
+        let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
+        let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
+        super::scenes::report(&mut world, &todo, outcome);
+        let change = RouteChange::Lane(lane);
+        world.command(Command::Route { request_id: id.clone(), change });
+        assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(lane));
+        let words = world.words(super::world::GENERAL, first, "payment qwertz");
+        world.submit(Event::MessageEdited(words));
+        assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(later));
+    }
+}
+
+#[test]
 fn a_signal_of_words_that_were_edited_makes_the_way_ahead_longer() {
     let mut routes = Routes::clone(Routes::built_in());
     let signal = RouteSignal {

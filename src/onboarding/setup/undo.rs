@@ -64,6 +64,10 @@ pub async fn undo(
             planned("intents", "setup.undo.would_intents", json!({}));
         }
         for role in journal.bots().keys() {
+            // Nobody speaks for it any more.
+            if variable_of(&workspace, *role)?.is_none() {
+                continue;
+            }
             planned("token", "setup.undo.would_bot", json!({"role": role}));
         }
         for file in ConfigFile::ALL.into_iter().filter(|file| journal.file(file.name()).is_some()) {
