@@ -196,9 +196,13 @@ pub(super) async fn end_early(team: &Team) -> Result<(), EffectError> {
 
 /// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there; for the change
 /// of its request instead, where a person has agreed to what that asks for. Without it an agent works all the same.
-pub(super) async fn environments_for(team: &Arc<Team>, run: &Run) -> JobEnvironments {
+pub(super) async fn environments_for(
+    team: &Arc<Team>,
+    run: &Run,
+    stop: &CancellationToken,
+) -> JobEnvironments {
     let store = environments(team.root());
-    match prepared(team, run).await {
+    match prepared(team, run, stop).await {
         Ok(keys) => JobEnvironments { store, keys, apart: run.request_id.to_string() },
         Err(error) => {
             tracing::warn!(run = %run.run_id, %error, "an agent works without what is prepared for checks");
@@ -214,7 +218,11 @@ pub(super) async fn trusted(team: &Team, grew_from: CommitId) -> Result<CommitId
     Ok(tasks::blocking(move || project.on_branch(grew_from)).await??)
 }
 
-async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectError> {
+async fn prepared(
+    team: &Arc<Team>,
+    run: &Run,
+    stop: &CancellationToken,
+) -> Result<Vec<String>, EffectError> {
     let plan = in_force(team).await?;
     if plan.prepare.is_empty() {
         return Ok(Vec::new());
@@ -226,13 +234,13 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
     };
     let base = base.map_err(|error| EffectError::Worktree(error.to_string()))?;
     let base = trusted(team, base).await?;
-    let (confinement, stop) = (confinement::find().await, CancellationToken::new());
+    let confinement = confinement::find().await;
     let keys = |used: Vec<UsedEnvironment>| used.into_iter().map(|one| one.key).collect();
     if let Some((commit, agreed)) = agreed(team, &run.request_id) {
         let (consent, apart) = (Consent::To(agreed), run.request_id.to_string());
         let whose = PreparationOwner { trusted: base, consent, apart };
         let of_change =
-            git::checks::prepare(&team.project, commit, &plan, &confinement, &whose, &stop).await;
+            git::checks::prepare(&team.project, commit, &plan, &confinement, &whose, stop).await;
         match of_change {
             // It asks for something else by now.
             Err(GitError::PreparationAsked(_)) => {}
@@ -240,8 +248,7 @@ async fn prepared(team: &Arc<Team>, run: &Run) -> Result<Vec<String>, EffectErro
         }
     }
     let whose = PreparationOwner::trusting(base);
-    let used =
-        git::checks::prepare(&team.project, base, &plan, &confinement, &whose, &stop).await?;
+    let used = git::checks::prepare(&team.project, base, &plan, &confinement, &whose, stop).await?;
     Ok(keys(used))
 }
 

@@ -36,7 +36,7 @@ use crate::platform::files::FileError;
 use crate::platform::{clock, ids, tasks};
 use crate::relay;
 use crate::store::StoreError;
-use crate::worker::{self, LOCAL_WORKER, MessageError};
+use crate::worker::{self, JobEnvironments, LOCAL_WORKER, MessageError};
 
 /// The lease of the worker in this process. It cannot be cut off from its hub, and a machine that slept over the
 /// holidays must not cost the turns that were under way; so it lasts longer than any of that.
@@ -391,7 +391,7 @@ impl RunFollower<'_> {
             }
             let (team, id) = (self.team, Some(&run.request_id));
             match self.job(run).await {
-                Ok(job) => break Some(job),
+                Ok(job) => break self.run().filter(|(_, wanted)| *wanted).map(|_| job),
                 Err(error) if waiting.was_for_room(team, id, &error, &team.closing).await => {}
                 Err(error) if team.closing.is_cancelled() => return Err(error),
                 Err(error) => return self.failed(run, side, error.to_string()).await,
@@ -408,7 +408,7 @@ impl RunFollower<'_> {
         self.team.store.settled().await?;
         let (team, envelope) = (Arc::clone(self.team), self.envelope.clone());
         let run = Arc::clone(run);
-        let environments = checks::environments_for(self.team, &run).await;
+        let environments = self.environments(&run).await;
         let job = {
             let _one = self.team.git.lock().await;
             tasks::blocking(move || job::job(&team, &envelope, &run, environments)).await??
@@ -416,6 +416,27 @@ impl RunFollower<'_> {
         let job = worker::pack(&*self.team.transport, serde_json::to_string(&job)?).await?;
         self.blobs.push(job.clone());
         Ok(job)
+    }
+
+    /// What is prepared for a run. That is ended where nobody waits for the run any more, or the team ends.
+    async fn environments(&self, run: &Run) -> JobEnvironments {
+        let (stop, news) =
+            (self.team.closing.child_token(), self.team.signals.news_of(self.run_id));
+        let preparing = checks::environments_for(self.team, run, &stop);
+        tokio::pin!(preparing);
+        let made = loop {
+            tokio::select! {
+                made = &mut preparing => break made,
+                () = news.notified() => {
+                    if self.run().is_none_or(|(_, wanted)| !wanted) {
+                        stop.cancel();
+                    }
+                }
+            }
+        };
+        // What was told meanwhile is for whoever follows the run.
+        news.notify_one();
+        made
     }
 
     /// The run cannot be carried out for now. On what would be the last attempt an agent that may still be at work is

@@ -145,8 +145,23 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
     }
 
     let root = team.root().to_owned();
-    tasks::blocking(move || ready.iter().try_for_each(|paper| put(&root, paper).map(|_| ())))
-        .await??;
+    let put_all = move || {
+        let mut done = Ok(());
+        for paper in &ready {
+            // One that cannot be written keeps no other from it.
+            done = done.and(put(&root, paper).map(|_| ()));
+        }
+        done
+    };
+    let done = match tasks::blocking(put_all).await {
+        Ok(done) => done.map_err(EffectError::from),
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = done {
+        // They are heard again.
+        written.reports.retain(|id, _| !stale.contains(id));
+        return Err(error);
+    }
     written.backlog = Some(subject.backlog);
     written.current = Some(current);
     written.sprints = subject.sprints;

@@ -172,6 +172,7 @@ pub(super) async fn prove(
             green(team, commit, trusted).await?
         }
     };
+    let is_known = before.is_some();
     let ran = match before {
         Some(evidence) => evidence,
         None => checks::run(team, id, commit, trusted, stop).await?,
@@ -205,7 +206,8 @@ pub(super) async fn prove(
         comparison::repeated(&mut evidence, &again);
         comparison::hold_against(&mut evidence, records.as_deref());
     }
-    if evidence.is_green() || evidence.is_red_before() {
+    // What is known does not get younger by being used.
+    if !is_known && (evidence.is_green() || evidence.is_red_before()) {
         keep(team, commit, &evidence).await?;
     }
     finish(team, evidence).await

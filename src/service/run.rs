@@ -204,10 +204,10 @@ async fn serve(
         closing,
         _in_use: in_use,
     });
-    files::write_atomic(
-        &options.root.join(SERVES_FILE),
-        serde_json::to_vec(&serves).unwrap_or_default(),
-    )?;
+    let told = serde_json::to_vec(&serves).unwrap_or_default();
+    if let Err(error) = files::write_atomic(&options.root.join(SERVES_FILE), told) {
+        tracing::warn!(%error, "`teams why` does not know which roles are served");
+    }
     say_confinement(&team).await;
     // Before anybody is told that the team is up: whoever is may tell it to stop.
     let stop_signals = StopSignals::listen()?;

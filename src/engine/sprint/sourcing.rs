@@ -55,10 +55,14 @@ pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
 
 /// Looks for findings where it is time.
 pub(super) fn look(turn: &mut Turn<'_>) {
+    let now = turn.now;
+    if turn.scheduler().sourcing.last_at.is_some_and(|last| last > now) {
+        // A clock that was ahead has been put right.
+        turn.edit_scheduler().sourcing.last_at = Some(now);
+    }
     if due(turn.before(), turn.policy).is_none_or(|at| at > turn.now) {
         return;
     }
-    let now = turn.now;
     let scheduler = turn.edit_scheduler();
     scheduler.sourcing.last_at = Some(now);
     let watermarks = scheduler.sourcing.watermarks.clone();

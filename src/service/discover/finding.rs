@@ -10,6 +10,8 @@ use crate::platform::redact::redact;
 
 /// Findings of one source that are told at a time; more of the same kind say nothing new.
 pub(super) const PER_SOURCE: usize = 20;
+/// The same of requests, each of which is one of its own.
+pub(super) const REQUESTS: usize = 200;
 /// Characters of a finding's summary.
 pub(super) const SUMMARY: usize = 600;
 
@@ -30,8 +32,8 @@ pub(super) fn finding(
     Finding { signal, trace, title: clean(&title, 160), summary: clean(summary, SUMMARY), origin }
 }
 
-pub(super) fn newest(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let over = findings.len().saturating_sub(PER_SOURCE);
+pub(super) fn newest(mut findings: Vec<Finding>, most: usize) -> Vec<Finding> {
+    let over = findings.len().saturating_sub(most);
     findings.drain(..over);
     findings
 }

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::json;
 
-use super::finding::{Watermarks, finding, newest, short_digest};
+use super::finding::{PER_SOURCE, Watermarks, finding, newest, short_digest};
 use crate::domain::finding::{Finding, Signal};
 use crate::domain::origin::Origin;
 use crate::platform::files::{self, FileError};
@@ -29,8 +29,9 @@ pub(super) fn errors(folder: &Path, marks: &mut Watermarks) -> Result<Vec<Findin
     let before: BTreeMap<u64, u64> =
         marks.get("logs").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let mut after = BTreeMap::new();
-    // One finding a trace, with how often and the last of its lines.
-    let mut found: BTreeMap<String, (usize, String, String)> = BTreeMap::new();
+    // One finding a trace, with how often, the last of its lines and when that was met among all.
+    let mut found: BTreeMap<String, (usize, String, String, usize)> = BTreeMap::new();
+    let mut met = 0;
     for path in files::list(folder)? {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let Some(name) = name.filter(|name| name.ends_with(".log")) else {
@@ -52,13 +53,17 @@ pub(super) fn errors(folder: &Path, marks: &mut Watermarks) -> Result<Vec<Findin
             let kind = kind(line);
             let entry = found
                 .entry(format!("log:{}", short_digest(&kind)))
-                .or_insert_with(|| (0, String::new(), name.clone()));
+                .or_insert_with(|| (0, String::new(), name.clone(), 0));
             entry.0 += 1;
             entry.1 = line.to_owned();
+            met += 1;
+            entry.3 = met;
         }
     }
     marks.insert("logs".to_owned(), json!(after).to_string());
-    let findings = found.into_iter().map(|(trace, (count, line, name))| {
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(_, (.., met))| *met);
+    let findings = found.into_iter().map(|(trace, (count, line, name, _))| {
         let origin =
             Origin::default().with("log_file", name.as_str()).with("trace", trace.as_str());
         let message = message(&line);
@@ -66,7 +71,7 @@ pub(super) fn errors(folder: &Path, marks: &mut Watermarks) -> Result<Vec<Findin
         let summary = format!("{line}\n×{count}");
         finding(Signal::RuntimeLogError, trace, &title, &summary, origin)
     });
-    Ok(newest(findings.collect()))
+    Ok(newest(findings.collect(), PER_SOURCE))
 }
 
 fn is_error(line: &str) -> bool {

@@ -25,7 +25,7 @@ mod finding;
 mod logs;
 
 pub use finding::Watermarks;
-use finding::{PER_SOURCE, finding, newest, short_digest};
+use finding::{PER_SOURCE, REQUESTS, finding, newest, short_digest};
 
 /// How far back the first look goes, in milliseconds.
 const FIRST_LOOK: i64 = 7 * 24 * 60 * 60 * 1_000;
@@ -113,7 +113,8 @@ fn at_rest(
 /// Requests that ended without success.
 fn requests(look: &DiscoveryInput, marks: &mut Watermarks) -> Result<Vec<Finding>, LookError> {
     let since = marks.get("requests").and_then(|text| text.parse().ok());
-    let since = since.unwrap_or(look.now.millis() - FIRST_LOOK);
+    // A clock that was ahead has been put right.
+    let since = since.unwrap_or(look.now.millis() - FIRST_LOOK).min(look.now.millis() - OVERLAP);
     let told: BTreeSet<RequestId> = marks
         .get("requests_told")
         .map(|list| list.split(',').filter_map(|id| id.parse().ok()).collect())
@@ -140,7 +141,7 @@ fn requests(look: &DiscoveryInput, marks: &mut Watermarks) -> Result<Vec<Finding
     marks.insert("requests".to_owned(), overlap.max(since).to_string());
     let list: Vec<&str> = tell_not_again.iter().map(RequestId::as_str).collect();
     marks.insert("requests_told".to_owned(), list.join(","));
-    Ok(newest(findings))
+    Ok(newest(findings, REQUESTS))
 }
 
 /// What a sprint or the backlog looks after itself.

@@ -474,13 +474,15 @@ impl House {
         what: &str,
         fits: impl Fn(&Value) -> bool,
     ) -> Value {
+        let path = format!("/_local/messages?channel={channel}&limit=100");
         self.until(what, async |house: &House| {
-            if !house.channels().await.iter().any(|id| id == channel)
-                && !house.running.info.channels.contains_key(channel)
-            {
+            // It may still have to be opened.
+            let (200, Value::Array(newest_first)) =
+                house.owner.call("GET", &path, Value::Null).await
+            else {
                 return None;
-            }
-            house.messages(channel).await.into_iter().find(|message| fits(message))
+            };
+            newest_first.into_iter().rev().find(|message| fits(message))
         })
         .await
     }
@@ -562,11 +564,17 @@ impl House {
         what: &str,
         fits: impl Fn(&Request) -> bool,
     ) -> Request {
+        let is_it = |request: &Request| {
+            let asked = request.conversation.reply_route.message_id.map(|id| id.to_string());
+            asked.as_deref() == Some(message)
+        };
         self.until(what, async |house: &House| {
-            house.requests().into_iter().find(|request| {
-                let asked = request.conversation.reply_route.message_id.map(|id| id.to_string());
-                asked.as_deref() == Some(message) && fits(request)
-            })
+            // One that is open is in no file that says more.
+            let state = house.state()?;
+            if let Some(open) = state.requests.values().find(|it| is_it(it)) {
+                return fits(open).then(|| Request::clone(open));
+            }
+            house.requests().into_iter().find(|request| is_it(request) && fits(request))
         })
         .await
     }
