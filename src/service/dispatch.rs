@@ -391,6 +391,8 @@ impl RunFollower<'_> {
             }
             let (team, id) = (self.team, Some(&run.request_id));
             match self.job(run).await {
+                // The next start assigns it, with what is prepared.
+                Ok(_) if team.closing.is_cancelled() => return Ok(Follow::Done),
                 Ok(job) => break self.run().filter(|(_, wanted)| *wanted).map(|_| job),
                 Err(error) if waiting.was_for_room(team, id, &error, &team.closing).await => {}
                 Err(error) if team.closing.is_cancelled() => return Err(error),
