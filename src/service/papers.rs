@@ -136,8 +136,11 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
         let seen = (plan.version.clone(), request.work.plan_review.clone());
         Some((request.request_id.clone(), seen))
     };
-    let planned = subject.planned.iter().filter_map(|it| version(it)).collect();
-    for request in &subject.planned {
+    let planned: BTreeMap<_, _> = subject.planned.iter().filter_map(|it| version(it)).collect();
+    // One that has ended meanwhile may have been decided about since it was written.
+    let gone = written.planned.keys().filter(|id| !planned.contains_key(*id)).cloned();
+    let ended = ended(team, gone.collect()).await?;
+    for request in subject.planned.iter().map(Arc::as_ref).chain(&ended) {
         let id = &request.request_id;
         if version(request).map(|(_, it)| it).as_ref() != written.planned.get(id) {
             ready.extend(papers::request_plan(request, zone)?);
@@ -167,6 +170,20 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
     written.sprints = subject.sprints;
     written.planned = planned;
     Ok(())
+}
+
+/// These requests, which have ended.
+async fn ended(team: &Arc<Team>, requests: Vec<RequestId>) -> Result<Vec<Request>, EffectError> {
+    if requests.is_empty() {
+        return Ok(Vec::new());
+    }
+    team.store.settled().await?;
+    let root = team.root().to_owned();
+    let read = tasks::blocking(move || {
+        let read = requests.iter().filter_map(|id| store::read_request(&root, id).transpose());
+        read.collect::<Result<Vec<_>, StoreError>>()
+    });
+    Ok(read.await??)
 }
 
 /// What the roles reported on these requests, out of their histories.
