@@ -180,7 +180,8 @@ async fn ended(team: &Arc<Team>, requests: Vec<RequestId>) -> Result<Vec<Request
     team.store.settled().await?;
     let root = team.root().to_owned();
     let read = tasks::blocking(move || {
-        let read = requests.iter().filter_map(|id| store::read_request(&root, id).transpose());
+        let paths = requests.iter().map(|id| format!("requests/{id}.json"));
+        let read = paths.filter_map(|path| store::read_settled(&root, &path).transpose());
         read.collect::<Result<Vec<_>, StoreError>>()
     });
     Ok(read.await??)
