@@ -33,10 +33,10 @@ use crate::domain::time::Timestamp;
 
 /// The reaction by which somebody is told that they may not ask.
 const REFUSED: &str = "🚫";
-/// Seconds within which a message may still be addressed to the team by an edit.
-const ADDRESSED_LATE: u64 = 3_600;
 /// Seconds that such an answer waits, so that those of whoever may ask go first.
 const REFUSAL_DELAY: u64 = 10;
+/// Seconds within which a message may still be addressed to the team by an edit.
+const ADDRESSED_LATE: u64 = 3_600;
 
 /// Takes in a message.
 pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -259,9 +259,8 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         let actor = message.actor(false);
         let is_about = |it: &&Request| {
             let (conversation, route) = (&it.conversation, &it.conversation.reply_route);
-            let card = conversation.room.as_ref().and_then(|room| room.card_id);
             let known = conversation.said_outside.iter().copied();
-            let mut known = known.chain(card).chain(route.message_id);
+            let mut known = known.chain(conversation.status_card()).chain(route.message_id);
             known.any(|message| message == answered) && !route.is_hidden_from(&actor)
         };
         let mut open = turn.requests().filter(|it| !it.status.is_terminal());

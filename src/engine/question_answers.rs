@@ -39,7 +39,7 @@ pub(super) fn answer(
     }
     let mut decisions = request.work.decisions.clone();
     let asked_by = request.work.questions_card;
-    let status_card = request.conversation.room.as_ref().and_then(|room| room.card_id);
+    let status_card = request.conversation.status_card();
     let is_status = card.is_some_and(|(_, message)| Some(message) == status_card);
     if card.is_some() && asked_by.is_some() && asked_by != card && !is_status {
         // An older card is about other questions.

@@ -164,16 +164,7 @@ impl Project {
             let is_kept = kept.iter().map(RequestId::as_str);
             let is_kept =
                 is_kept.filter(|id| message.contains(id) || name.contains(id)).count() > 0;
-            // A commit may be older than its being kept.
-            // Reading one that is not there would make it.
-            let is_there = files::exists(&self.common_dir().join("logs").join(name));
-            let log = is_there.then(|| repository.reflog(name).ok()).flatten();
-            let since = log.and_then(|log| Some(log.get(0)?.committer().when().seconds()));
-            // Earlier builds wrote no log.
-            let written = files::metadata(&self.common_dir().join(name)).ok();
-            let written = written.and_then(|it| it.modified().ok()).map(DateTime::<Utc>::from);
-            let since = since.or_else(|| written.map(|it| it.timestamp()));
-            let since = since.map_or(commit.time().seconds(), |it| it.max(commit.time().seconds()));
+            let since = self.kept_since(&repository, name, &commit);
             if !is_kept && since < before.utc().timestamp() {
                 old.push(name.to_owned());
             }
@@ -182,6 +173,21 @@ impl Project {
             refs::delete(self, &repository, name)?;
         }
         Ok(old.len())
+    }
+
+    /// Since when a commit is kept under a ref, in seconds since 1970: by the ref's log, or by its file where an earlier
+    /// build wrote no log. The commit itself may be older.
+    fn kept_since(&self, repository: &Repository, name: &str, commit: &Commit<'_>) -> i64 {
+        // Reading a log that is not there would make it.
+        let has_log = files::exists(&self.common_dir().join("logs").join(name));
+        let log = has_log.then(|| repository.reflog(name).ok()).flatten();
+        let logged = log.and_then(|log| Some(log.get(0)?.committer().when().seconds()));
+        let written = || {
+            let file = files::metadata(&self.common_dir().join(name)).ok()?;
+            Some(DateTime::<Utc>::from(file.modified().ok()?).timestamp())
+        };
+        let made = commit.time().seconds();
+        logged.or_else(written).map_or(made, |since| since.max(made))
     }
 }
 

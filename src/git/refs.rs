@@ -60,10 +60,8 @@ pub(super) fn set(
 pub(super) fn delete(project: &Project, repository: &Repository, name: &str) -> Result<()> {
     let lock = RefLock::take(project, name, "")?;
     // Names of others may be no text.
-    let packed = match files::read(&project.common_dir().join("packed-refs")) {
-        Err(error) if error.is_missing() => Vec::new(),
-        packed => packed?,
-    };
+    let packed = files::read_if_present(&project.common_dir().join("packed-refs"))?;
+    let packed = packed.unwrap_or_default();
     let line = format!(" {name}");
     let is_packed = packed.split(|byte| *byte == b'\n').any(|it| it.ends_with(line.as_bytes()));
     if is_packed {

@@ -60,11 +60,7 @@ impl Log {
             return Err(GuildError::Busy { dir: dir.to_owned(), by });
         }
         let path = dir.join("guild.jsonl");
-        let text = match files::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_missing() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let text = files::read_if_present(&path)?.unwrap_or_default();
         let (lines, good) = replay(&text, &mut state, ids)?;
         let file = files::open_append(&path)?;
         files::set_mode(&path, 0o600)?;

@@ -39,6 +39,14 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     at("read", path, fs::read(path))
 }
 
+/// Reads a whole file; `None` where it does not exist.
+pub fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>> {
+    match read(path) {
+        Err(error) if error.is_missing() => Ok(None),
+        bytes => bytes.map(Some),
+    }
+}
+
 /// Reads a whole file as UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
     at("read", path, fs::read_to_string(path))

@@ -348,12 +348,11 @@ fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Destinatio
                 return Some(plain(*channel_id));
             }
             let request = state.requests.get(id)?;
-            let room = request.conversation.room.as_ref();
             let origin = request.conversation.reply_route.channel_id;
-            let thread = room.and_then(|room| room.thread_id);
+            let thread = request.conversation.thread();
             Some(Destination {
-                channel: thread.or(origin)?,
-                card: room.and_then(|room| room.card_id),
+                channel: request.conversation.place()?,
+                card: request.conversation.status_card(),
                 // Asked for in the room itself: then its parent is not known here, and Discord is asked.
                 parent: thread.and(origin.filter(|origin| Some(*origin) != thread)),
             })

@@ -156,15 +156,12 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
         }
         done
     };
-    let done = match tasks::blocking(put_all).await {
-        Ok(done) => done.map_err(EffectError::from),
-        Err(error) => Err(error.into()),
-    };
-    if let Err(error) = done {
+    let done = tasks::blocking(put_all).await;
+    if !matches!(done, Ok(Ok(()))) {
         // They are heard again.
         written.reports.retain(|id, _| !stale.contains(id));
-        return Err(error);
     }
+    done??;
     written.backlog = Some(subject.backlog);
     written.current = Some(current);
     written.sprints = subject.sprints;

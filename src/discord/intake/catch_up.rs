@@ -20,7 +20,7 @@ use crate::platform::tasks;
 const PAGE: usize = 100;
 /// Rounds of such reads for what became of a message.
 const ROUNDS: u32 = 10;
-/// The pause after a read that says nothing of whether the channel is ours to read, and that nobody asks to wait for.
+/// The pause after an answer that says nothing about the channel.
 const PAUSE: Duration = Duration::from_secs(15);
 
 /// Nobody takes facts any more.

@@ -115,6 +115,12 @@ impl RequestConversation {
         self.room.as_ref().and_then(|room| room.thread_id)
     }
 
+    /// The card that shows how it stands.
+    #[must_use]
+    pub fn status_card(&self) -> Option<MessageId> {
+        self.room.as_ref().and_then(|room| room.card_id)
+    }
+
     /// Notes what was said about it outside of its room.
     pub fn note_said_outside(&mut self, messages: &[MessageId]) {
         self.said_outside.extend(messages);

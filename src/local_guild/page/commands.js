@@ -150,13 +150,13 @@ function end(sent) {
 }
 
 /** What stands in the fields of a command. */
-function filled({ entry, fields, attached, unanswered }) {
+function filled({ entry, fields, attached, known }) {
   const given = fields.filter((it) => it.option.type !== 11 && it.input.value.trim());
   const said = (it) => `${spoken(it.option, "name")}:"${String(it.value ?? it.input.value.trim()).replaceAll('"', "”")}"`;
   return {
     text: [`/${entry.name}`, ...given.map(said), ""].join(" "),
     files: [...attached, ...fields.filter((it) => it.option.type === 11).flatMap((it) => [...it.input.files])],
-    nonce: unanswered?.nonce,
+    nonce: known,
   };
 }
 
@@ -265,7 +265,7 @@ function mark(made) {
 
 /** What is written differently is another command. */
 function changed() {
-  if (form) form.unanswered = null;
+  if (form) form.known = null;
 }
 
 function take(made, at) {
@@ -328,14 +328,13 @@ async function submit() {
   const mine = form;
   if (mine.sending) return undefined;
   mine.sending = true;
-  const same = JSON.stringify([given, files.map((it) => it.name)]);
-  if (mine.unanswered?.same !== same) mine.unanswered = { same, nonce: nonce() };
+  mine.known ??= nonce();
   try {
-    await run(mine.entry, given, files, mine.channel, mine.unanswered.nonce);
+    await run(mine.entry, given, files, mine.channel, mine.known);
     if (form === mine) end(true);
   } catch (error) {
     // What was refused has not been taken.
-    if (error instanceof Refused) mine.unanswered = null;
+    if (error instanceof Refused) mine.known = null;
     if (form !== mine) mine.onend(filled(mine));
     toast(error instanceof Refused ? error.message : String(error));
   } finally {

@@ -187,9 +187,9 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     files::create_dir_all(&backup.join(STATE))?;
     let runtime = root.join(RUNTIME_FILE);
     // A copy: until the folder is a workspace again, a second reset must find it to be one.
-    if let Some(text) = present(&runtime)? {
+    if let Some(text) = files::read_if_present(&runtime)? {
         let kept = backup.join(RUNTIME_FILE);
-        match present(&kept)? {
+        match files::read_if_present(&kept)? {
             None => files::write_durable(&kept, text)?,
             // Written since the first one was cut off, by it or by a person.
             Some(first) if first != text => files::write_durable(&beside(&kept), text)?,
@@ -262,13 +262,6 @@ fn backup_folder(root: &Path) -> PathBuf {
         name = format!("before-reset-{stamp}-{number}");
     }
     root.join(name)
-}
-
-fn present(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    match files::read(path) {
-        Err(error) if error.is_missing() => Ok(None),
-        read => read.map(Some),
-    }
 }
 
 /// Moves what is there, where that was not done already.
