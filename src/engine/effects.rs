@@ -132,8 +132,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
             base_proven(turn, &request_id, &effect.kind, BaseStanding::default());
         }
         // It may be the change before it that cannot be read; if it is this one, its own turn tells.
-        EffectOutcome::Failed { .. } if effect.kind.onto().is_some() => {
-            closeout::clashed(turn, &request_id, effect.kind.onto());
+        EffectOutcome::Failed { .. } if stands_on(turn, &effect.kind).is_some() => {
+            closeout::clashed(turn, &request_id, stands_on(turn, &effect.kind));
         }
         EffectOutcome::Failed { message, request_id: whose } => {
             let whose = whose.filter(|id| effect.kind.is_merge_of(id) && is_open(turn, id));
@@ -159,6 +159,25 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         | EffectOutcome::Discovered { .. } => {}
     }
     Answer::Accepted
+}
+
+/// The change in the train that this one is put onto, or proven on.
+fn stands_on(turn: &Turn<'_>, kind: &EffectKind) -> Option<Car> {
+    match kind {
+        EffectKind::Rebase { onto, .. } => onto.clone(),
+        EffectKind::Checks { request_id, .. } => turn.request(request_id)?.work.behind.clone(),
+        EffectKind::Commit { .. }
+        | EffectKind::Base { .. }
+        | EffectKind::UseChecks { .. }
+        | EffectKind::Merge { .. }
+        | EffectKind::Action { .. }
+        | EffectKind::Release { .. }
+        | EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. } => None,
+    }
 }
 
 /// Whether a request belongs to a sprint that is to end.

@@ -19,6 +19,7 @@ use git2::{Config, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
 use sha2::{Digest as _, Sha256};
 
 use super::filter::Filters;
+use super::path_name::name_of;
 use super::stat_index::{Entry, Stat, StatIndex};
 use super::submodules::{self, Submodule, Submodules};
 use super::tracked::{
@@ -643,7 +644,7 @@ pub(super) fn write_all(
     dir: &Path,
 ) -> Result<()> {
     let all = read_tree(&mut view.index()?, tree)?;
-    view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
+    check_out(view, tree, checkout(dir).recreate_missing(true))?;
     for submodule in Submodules::of(view, &all).iter() {
         write_whole(submodule, dir)?;
     }
@@ -659,7 +660,22 @@ fn write_whole(submodule: &Submodule, root: &Path) -> Result<()> {
     let view = inner(submodule, root)?;
     let tree = view.find_tree(submodule.tree)?;
     read_tree(&mut view.index()?, &tree)?;
-    Ok(view.checkout_tree(tree.as_object(), Some(checkout(&dir).recreate_missing(true)))?)
+    check_out(&view, &tree, checkout(&dir).recreate_missing(true))
+}
+
+/// Writes files of a tree. Where one of them cannot be read, its name is in the error.
+fn check_out(view: &Repository, tree: &Tree<'_>, how: &mut CheckoutBuilder<'_>) -> Result<()> {
+    let Err(error) = view.checkout_tree(tree.as_object(), Some(how)) else { return Ok(()) };
+    let all = of_tree(tree)?;
+    let mut files = all.iter().filter(|(_, (_, mode))| *mode != MODE_GITLINK);
+    let damaged = files.find(|(_, (id, _))| view.find_blob(*id).is_err());
+    let Some((path, (id, _))) = damaged else { return Err(error.into()) };
+    Err(GitError::Damaged {
+        commit: tree.id().to_string(),
+        path: name_of(path),
+        object: id.to_string(),
+        reason: error.message().to_owned(),
+    })
 }
 
 /// Writes the named paths of a submodule into the folder of a project's files. No filter is run for them.
@@ -708,7 +724,7 @@ pub(super) fn write_some(
     for path in paths {
         options.path(*path);
     }
-    view.checkout_tree(tree.as_object(), Some(&mut options))?;
+    check_out(view, tree, &mut options)?;
     smudge(view, filters, tree, dir, paths.iter().copied())
 }
 

@@ -197,7 +197,7 @@ pub enum GitError {
         "the object {object} cannot be read, which is {path} of {commit} ({reason}); `git fsck` tells what is damaged, bring it back from a clone and try again"
     )]
     Damaged {
-        /// The commit.
+        /// The commit, or its tree.
         commit: String,
         /// The file.
         path: String,

@@ -107,6 +107,12 @@ pub fn verify_landed(project: &Project, candidates: &[Candidate]) -> Result<()> 
     undone(&repository, candidates)
 }
 
+/// The error that names what of a candidate cannot be read, where that may be why something failed.
+pub(super) fn name_damage(project: &Project, candidate: &Candidate, error: GitError) -> GitError {
+    let looked = project.repository().and_then(|it| readable(&it, std::slice::from_ref(candidate)));
+    if let Err(damaged @ GitError::Damaged { .. }) = looked { damaged } else { error }
+}
+
 /// Looks that what candidates write can be read.
 fn readable(repository: &Repository, candidates: &[Candidate]) -> Result<()> {
     for candidate in candidates {

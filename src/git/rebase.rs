@@ -43,6 +43,7 @@ pub fn rebase(
     new_base: CommitId,
 ) -> Result<Rebased> {
     put(project, place, candidate, new_base, false)
+        .map_err(|error| merge::name_damage(project, candidate, error))
 }
 
 /// The same onto a commit that is not on the branch yet. Nobody has to solve anything yet.

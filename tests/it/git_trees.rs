@@ -268,6 +268,34 @@ fn a_worktree_that_was_put_away_comes_back_as_it_was() {
 }
 
 #[test]
+fn what_cannot_be_read_is_named_wherever_it_is_needed() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    std::fs::write(worktree.path().join("new.txt"), "new\n").unwrap();
+    let candidate = repo.commit(&worktree);
+    let tree = worktree.tree_id().unwrap();
+    let blob = repo.git(&["rev-parse", &format!("{}:new.txt", candidate.commit)]);
+    let (folder, name) = blob.trim().split_at(2);
+    let object = repo.path.join(".git/objects").join(folder).join(name);
+    set_mode(&object, 0o644);
+    std::fs::write(&object, "no object\n").unwrap();
+    let named = format!("the object {} cannot be read, which is new.txt of", blob.trim());
+    // Its files are to be written.
+    std::fs::remove_file(worktree.path().join("new.txt")).unwrap();
+    let put_back = worktree.reset_to(tree).unwrap_err().to_string();
+    assert!(put_back.starts_with(&named), "{put_back}");
+    // It is to be put onto another commit.
+    repo.write("other.txt", "other\n");
+    repo.git(&["add", "other.txt"]);
+    repo.git(&["commit", "-qm", "Other"]);
+    let project = repo.project();
+    let head = project.head().unwrap();
+    let moved = teams::git::rebase::rebase(&project, (&request(), &repo.root), &candidate, head);
+    let moved = moved.unwrap_err().to_string();
+    assert!(moved.starts_with(&named), "{moved}");
+}
+
+#[test]
 fn line_ends_that_no_checkout_writes_are_not_handed_on() {
     let repo = Repo::new();
     repo.write(".gitattributes", "* text=auto\n");

@@ -461,14 +461,18 @@ fn train_of(
     number: usize,
     red: impl Fn(&[usize]) -> bool,
 ) -> (Vec<usize>, usize, World) {
-    train_with(prove, number, CheckVerdict::Failed, red)
+    train_with(prove, number, |commit| ended(commit, CheckVerdict::Failed), red)
+}
+
+fn ended(commit: &str, verdict: CheckVerdict) -> EffectOutcome {
+    EffectOutcome::Checked(evidence(commit, verdict))
 }
 
 /// The same where checks end otherwise.
 fn train_with(
     prove: Prove,
     number: usize,
-    bad: CheckVerdict,
+    bad: impl Fn(&str) -> EffectOutcome,
     is_bad: impl Fn(&[usize]) -> bool,
 ) -> (Vec<usize>, usize, World) {
     let train = TrainPolicy { prove, batch: number };
@@ -502,8 +506,7 @@ fn train_with(
             let in_train = place(&world.state, request_id).is_some();
             runs += usize::from(in_train);
             let members: Vec<usize> = branch.members(commit).iter().map(number_of).collect();
-            let verdict = if ready && is_bad(&members) { bad } else { CheckVerdict::Passed };
-            EffectOutcome::Checked(evidence(commit, verdict))
+            if ready && is_bad(&members) { bad(commit) } else { ended(commit, CheckVerdict::Passed) }
         } else if matches!(kind, EffectKind::Merge { .. } | EffectKind::Commit { .. }) {
             branch.outcome(&world, &mut Dice(1), &kind)
         } else {
@@ -533,13 +536,29 @@ fn checks_that_never_end_are_waited_for_twice_where_the_change_stands_first() {
     for prove in [Prove::Each, Prove::Tip] {
         for hangs in [1, 4, 7] {
             let is_bad = |members: &[usize]| members.contains(&hangs);
-            let (landed, runs, world) = train_with(prove, 8, CheckVerdict::TimedOut, is_bad);
+            let times_out = |commit: &str| ended(commit, CheckVerdict::TimedOut);
+            let (landed, runs, world) = train_with(prove, 8, times_out, is_bad);
             assert_eq!(landed, (0..8).filter(|it| *it != hangs).collect::<Vec<_>>());
-            let (red, of_red, _) = train_with(prove, 8, CheckVerdict::Failed, is_bad);
+            let (red, of_red, _) = train_of(prove, 8, is_bad);
             assert_eq!(landed, red);
             assert!(runs <= of_red + 1, "{prove:?} {hangs}: {runs}, and {of_red} for a red one");
             let mut blocked = world.state.requests.values().filter_map(|it| it.blocked.as_ref());
             assert_eq!(blocked.next().map(|it| it.code), Some(BlockCode::ChecksInconclusive));
+        }
+    }
+}
+
+#[test]
+fn checks_that_cannot_begin_stop_the_change_that_is_to_blame_and_none_behind_it() {
+    for prove in [Prove::Each, Prove::Tip] {
+        for damaged in [1, 4, 7] {
+            let unreadable = |_: &str| EffectOutcome::failed("an object cannot be read");
+            let is_bad = |members: &[usize]| members.contains(&damaged);
+            let (landed, _, world) = train_with(prove, 8, unreadable, is_bad);
+            assert_eq!(landed, (0..8).filter(|it| *it != damaged).collect::<Vec<_>>());
+            let blocked = world.state.requests.values().filter_map(|it| it.blocked.as_ref());
+            let codes: Vec<BlockCode> = blocked.map(|it| it.code).collect();
+            assert_eq!(codes, [BlockCode::ChecksNotStarted], "{prove:?} {damaged}");
         }
     }
 }
