@@ -89,13 +89,19 @@ pub struct LaneChoice {
     /// What the orchestrator took it for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_orchestrator: Option<Intent>,
-    /// Whether a person has named a shorter one than the words of the message would have, so that their signals ask for
-    /// nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_shortened: bool,
+    /// What [`Self::is_shortened`] says, where a person has named the lane. An earlier build did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<bool>,
 }
 
 impl LaneChoice {
+    /// Whether a person has named a shorter lane than the words of the message would have, so that their signals ask for
+    /// nothing.
+    #[must_use]
+    pub fn is_shortened(&self) -> bool {
+        self.shortened.unwrap_or(self.source == LaneSource::Person)
+    }
+
     /// A lane that a person names, after the choice so far.
     #[must_use]
     pub fn named(lane: Lane, before: Option<LaneChoice>) -> LaneChoice {
@@ -104,7 +110,7 @@ impl LaneChoice {
             source: LaneSource::Person,
             by_rules: before.and_then(|it| it.by_rules),
             by_orchestrator: before.and_then(|it| it.by_orchestrator),
-            is_shortened: false,
+            shortened: Some(false),
         }
     }
 }

@@ -11,19 +11,20 @@ use super::message::{
 };
 use super::turn::Turn;
 use super::{
-    followup, handoff, lanes, lifecycle, parse, progress, question_answers, say, sprint, words,
+    followup, handoff, intent, lanes, lifecycle, parse, progress, question_answers, say, sprint,
+    words,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{RequestId, UserId};
+use crate::domain::ids::{ChannelId, RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
-    EventKind, Followup, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
+    Blocked, EventKind, Followup, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
     RequestWork, Room, SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
@@ -223,8 +224,12 @@ pub(super) fn addressed_by_edit(turn: &mut Turn<'_>, told: Message) -> Answer {
 /// By name, never by order: a message that was missed may be told after newer ones.
 fn was_taken_in(state: &State, message: &Message) -> bool {
     let mark = state.channels.get(&message.channel_id);
+    let its = Some(message.message_id);
     mark.is_some_and(|mark| mark.recent.contains(&message.message_id))
         || !origins(state, message.message_id).is_empty()
+        // Of what is over the request may be known still, or the thread that hangs on the message.
+        || state.requests.values().any(|it| it.conversation.reply_route.message_id == its)
+        || state.rooms.contains_key(&ChannelId(message.message_id.0))
 }
 
 /// The limit of open requests, for a person who has reached it. The operator has none.
@@ -259,8 +264,11 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         let actor = message.actor(false);
         let is_about = |it: &&Request| {
             let (conversation, route) = (&it.conversation, &it.conversation.reply_route);
-            let known = conversation.said_outside.iter().copied();
-            let mut known = known.chain(conversation.status_card()).chain(route.message_id);
+            let questions = it.work.questions_card.map(|(_, message)| message);
+            let gate = it.work.gate_id.as_ref().and_then(|id| state.gates.get(id)?.card);
+            let cards = conversation.status_card().into_iter().chain(questions);
+            let cards = cards.chain(gate.map(|(_, message)| message)).chain(route.message_id);
+            let mut known = conversation.said_outside.iter().copied().chain(cards);
             known.any(|message| message == answered) && !route.is_hidden_from(&actor)
         };
         let mut open = turn.requests().filter(|it| !it.status.is_terminal());
@@ -268,21 +276,29 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
             return Some(request.request_id.clone());
         }
     }
+    // What reads as work or as a question may be about anything.
+    let is_new = intent::read(&message.content).intent.is_some();
+    let awaits_words = |code| matches!(code, BlockCode::Questions | BlockCode::RoleBlocked);
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
         let is_here = match message.guild_id {
             None => route.is_dm,
             Some(_) => {
-                let paused = request.blocked.as_ref().is_some_and(|it| it.paused_by.is_some());
+                let answers = |it: &Blocked| {
+                    it.paused_by.is_none()
+                        && (message.reply_to.is_some() || awaits_words(it.code) && !is_new)
+                };
                 room.as_ref().is_some_and(|room| room.thread_id.is_none())
                     && route.channel_id == Some(message.channel_id)
-                    && !paused
-                    // What answers other words than those about it is about something else. An earlier build noted none.
-                    && (message.reply_to.is_none() || request.conversation.said_outside.is_empty())
+                    && request.blocked.as_ref().is_some_and(answers)
             }
         };
+        // What answers other words than those about it is about something else. An earlier build noted none.
+        let is_elsewhere =
+            message.reply_to.is_some() && !request.conversation.said_outside.is_empty();
         request.status == RequestStatus::Blocked
             && is_here
+            && !is_elsewhere
             && route.author_id == Some(message.author.id)
             && request.fingerprint != print(message)
     });

@@ -48,7 +48,7 @@ pub fn choose(
         Lane::Fast | Lane::Quick | Lane::Standard | Lane::Full => (lane, source),
     };
     let by_orchestrator = said.map(|said| said.intent);
-    LaneChoice { lane, source, by_rules, by_orchestrator, is_shortened: false }
+    LaneChoice { lane, source, by_rules, by_orchestrator, shortened: None }
 }
 
 /// Notes the signals of the routes that are in a request's words, beside those that it has of the words that it comes of.
@@ -71,7 +71,7 @@ pub(super) fn follow_new_signals(turn: &mut Turn<'_>, id: &RequestId) {
     let choice = turn.request(id).and_then(|request| request.route.lane);
     let Some(choice) = choice.filter(|_| signals.len() > known) else { return };
     let routes = &turn.policy.routes;
-    let is_short = choice.is_shortened;
+    let is_short = choice.is_shortened();
     let choice = if is_short { choice } else { with_signals(routes, &signals, choice) };
     let choice = with_plan(turn, id, choice);
     let Some((lifecycle, mut state)) = turn.stands(id) else { return };
@@ -127,10 +127,10 @@ pub(super) fn name(turn: &mut Turn<'_>, id: &RequestId, lane: Lane) {
     let Some(request) = turn.request(id) else { return };
     let (routes, by_rules) = (&turn.policy.routes, intent::read(&request.body).intent);
     let own = with_signals(routes, &signals, choose(routes, by_rules, None));
-    let is_shortened = lane < own.lane;
+    let shortened = Some(lane < own.lane);
     if let Some(request) = turn.edit(id) {
         let named = LaneChoice::named(lane, None);
-        request.route.lane = Some(LaneChoice { by_rules, is_shortened, ..named });
+        request.route.lane = Some(LaneChoice { by_rules, shortened, ..named });
     }
 }
 
@@ -157,8 +157,8 @@ pub(super) fn begin(
     let mut state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;
     // A person who shortens the lane is not overruled; a request for changes takes the lane that it comes of.
-    let is_short =
-        choice.is_shortened && !turn.request(id).is_some_and(|request| request.work.wants_changes);
+    let is_short = choice.is_shortened()
+        && !turn.request(id).is_some_and(|request| request.work.wants_changes);
     let signals = if is_short { &[] } else { signals.as_slice() };
     let left_out = routes.left_out_with(choice.lane, signals, lifecycle);
     state.route.wanted.extend(advice_of(routes, signals, lifecycle));

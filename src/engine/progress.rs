@@ -379,7 +379,7 @@ fn outgrew_its_lane(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some(mut values) = lanes::outgrown(turn, request) else { return false };
     let Some((lifecycle, state)) = turn.stands(id) else { return false };
     let lane = choice.lane.longer();
-    let choice = LaneChoice { lane, source: LaneSource::Outgrown, is_shortened: false, ..choice };
+    let choice = LaneChoice { lane, source: LaneSource::Outgrown, shortened: None, ..choice };
     let left_out = turn.policy.routes.left_out_with(lane, &request.route.signals, &lifecycle);
     let left_out = &left_out & &state.route.left_out;
     let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };

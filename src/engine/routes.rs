@@ -141,10 +141,10 @@ fn take_lane(
     let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
     // Before a lane is chosen every shorter one than the longest is a shortening, as it is for the right to it.
     let is_shortened = match request.route.lane {
-        Some(before) => is_shorter || before.is_shortened && before.lane == lane,
+        Some(before) => is_shorter || before.is_shortened() && before.lane == lane,
         None => lane < Lane::Full,
     };
-    let choice = LaneChoice { is_shortened, ..choice };
+    let choice = LaneChoice { shortened: Some(is_shortened), ..choice };
     let wanted = Some(wanted).filter(|wanted| *wanted != lane);
     let lands = turn.step(id).is_some_and(|step| step.kind == StepKind::Land);
     let mut goes_back = false;

@@ -169,7 +169,8 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
     Ok(())
 }
 
-/// These requests, which have ended.
+/// These requests, which have ended, as far as they can be read: one that cannot keeps no other document from being
+/// written.
 async fn ended(team: &Arc<Team>, requests: Vec<RequestId>) -> Result<Vec<Request>, EffectError> {
     if requests.is_empty() {
         return Ok(Vec::new());
@@ -177,11 +178,16 @@ async fn ended(team: &Arc<Team>, requests: Vec<RequestId>) -> Result<Vec<Request
     team.store.settled().await?;
     let root = team.root().to_owned();
     let read = tasks::blocking(move || {
-        let paths = requests.iter().map(|id| format!("requests/{id}.json"));
-        let read = paths.filter_map(|path| store::read_settled(&root, &path).transpose());
-        read.collect::<Result<Vec<_>, StoreError>>()
+        let read = |id: &RequestId| {
+            let request = store::read_settled(&root, &format!("requests/{id}.json"));
+            request.unwrap_or_else(|error| {
+                tracing::warn!(%error, request = %id, "the plan of a request that has ended is not written");
+                None
+            })
+        };
+        requests.iter().filter_map(read).collect()
     });
-    Ok(read.await??)
+    Ok(read.await?)
 }
 
 /// What the roles reported on these requests, out of their histories.

@@ -95,16 +95,19 @@ impl Reader {
                 while let Some(((channel, after), round, unreadable)) = left.pop_front() {
                     match channel_after(reader.rest_in(channel), channel, after, &out).await {
                         Ok(()) => {}
-                        // The others are not to wait for this one.
-                        Err(Stop::Later(_, NotNow::Unreadable)) if unreadable >= ROUNDS => {
-                            tracing::warn!(%channel, "left out of catching up");
-                        }
                         Err(Stop::Later(after, why)) => {
                             let unreadable = match why {
                                 NotNow::Unreadable => unreadable + 1,
-                                NotNow::Failed => 0,
+                                // A role may never be let in again. Without the listener nothing is heard anyway.
+                                NotNow::Unauthorized if reader.is_of_role(channel) => unreadable + 1,
+                                NotNow::Unauthorized | NotNow::Failed => 0,
                             };
-                            left.push_back(((channel, after), round + 1, unreadable));
+                            // The others are not to wait for this one.
+                            if unreadable > ROUNDS {
+                                tracing::warn!(%channel, "left out of catching up");
+                            } else {
+                                left.push_back(((channel, after), round + 1, unreadable));
+                            }
                         }
                         Err(Stop::Gone) => return,
                     }
@@ -219,6 +222,8 @@ async fn channel_after(
 enum NotNow {
     /// It did not work a few times.
     Failed,
+    /// The token is not let in.
+    Unauthorized,
     /// The answer is nothing that can be read, which may never be otherwise.
     Unreadable,
 }
@@ -242,7 +247,7 @@ where
             tracing::warn!(%error, %channel, "catching up waits");
             tokio::time::sleep(PAUSE).await;
             let is_unreadable = matches!(error, RestError::Unreadable(_));
-            Err(if is_unreadable { NotNow::Unreadable } else { NotNow::Failed })
+            Err(if is_unreadable { NotNow::Unreadable } else { NotNow::Unauthorized })
         }
         Err(
             RestError::Network(_)

@@ -224,8 +224,8 @@ impl Intake {
     }
 
     /// Work is done, and what it yields is told, unless its message was deleted meanwhile.
-    async fn done(&mut self, done: FinishedJob) -> Result<(), Gone> {
-        self.queues.done(&done);
+    async fn done(&mut self, mut done: FinishedJob) -> Result<(), Gone> {
+        self.queues.done(&mut done);
         match (done.message, done.fact) {
             (Some((channel, message)), Some(fact)) if self.queues.waits(channel, message) => {
                 self.tell_message(fact).await?;
@@ -239,6 +239,7 @@ impl Intake {
         {
             self.tell(Inbound::CaughtUp { channel_id, message_id }).await?;
         }
+        self.note_through();
         self.tell_live().await
     }
 
@@ -259,9 +260,9 @@ impl Intake {
         self.tell(fact).await
     }
 
-    /// Notes how far each session is through; not while events are held, which would be lost with us.
+    /// Notes how far each session is through; not while events are held or edits worked on, which would be lost with us.
     fn note_through(&mut self) {
-        if self.held.is_some() {
+        if self.held.is_some() || self.queues.has_edits() {
             return;
         }
         let told = self.out.told.load(Ordering::Relaxed);
@@ -332,7 +333,7 @@ impl Intake {
                     let reader = Arc::clone(&self.reader);
                     let work =
                         Box::pin(async move { reader.interaction(from, data, acknowledged).await });
-                    self.queues.add(queue, Job { message: None, work });
+                    self.queues.add(queue, Job { message: None, edit_of: None, work });
                 }
                 Ok(())
             }
@@ -505,7 +506,7 @@ impl Intake {
             QueuedMessage::Created(from, data) => self.created(from, &data, None).await,
             QueuedMessage::Edited(from, data) => self.edited(from, data).await,
             QueuedMessage::Deleted(channel_id, message_id) => {
-                self.queues.forget(channel_id, message_id);
+                self.queues.deleted(channel_id, message_id);
                 self.tell(Inbound::Deleted { channel_id, message_id }).await
             }
         }
@@ -544,7 +545,7 @@ impl Intake {
         }
         let reader = Arc::clone(&self.reader);
         let work = async move { reader.message(payload, guild).await.map(Inbound::Message) };
-        let job = Job { message: Some((channel, id)), work: Box::pin(work) };
+        let job = Job { message: Some((channel, id)), edit_of: None, work: Box::pin(work) };
         self.queues.add(queue, job);
         Ok(())
     }
@@ -590,7 +591,7 @@ impl Intake {
             Some(_) | None => Queue::Edits(id),
         };
         let work = async move { reader.edit(from, data).await.map(Inbound::Edited) };
-        self.queues.add(queue, Job { message: None, work: Box::pin(work) });
+        self.queues.add(queue, Job { message: None, edit_of: Some(id), work: Box::pin(work) });
         Ok(())
     }
 

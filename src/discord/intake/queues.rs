@@ -36,6 +36,8 @@ pub(super) enum Queue {
 pub(super) struct Job {
     /// The message that waits for it, which is not read before.
     pub(super) message: Option<(ChannelId, MessageId)>,
+    /// The message of which it reads another wording.
+    pub(super) edit_of: Option<MessageId>,
     pub(super) work: BoxFuture<'static, Option<Inbound>>,
 }
 
@@ -49,7 +51,16 @@ impl std::fmt::Debug for Job {
 pub(super) struct FinishedJob {
     queue: Queue,
     pub(super) message: Option<(ChannelId, MessageId)>,
+    edit_of: Option<MessageId>,
     pub(super) fact: Option<Inbound>,
+}
+
+/// The edits of a message that are not told yet.
+#[derive(Debug, Default)]
+struct PendingEdits {
+    count: usize,
+    /// The message was deleted since they were heard of.
+    is_deleted: bool,
 }
 
 /// A channel in which something waits.
@@ -83,6 +94,7 @@ pub(super) struct Queues {
     /// What waits in each queue behind the work that it has under way.
     queues: BTreeMap<Queue, VecDeque<Job>>,
     channels: BTreeMap<ChannelId, PendingChannel>,
+    edits: BTreeMap<MessageId, PendingEdits>,
     pub(super) under_way: FuturesUnordered<BoxFuture<'static, FinishedJob>>,
     count: usize,
 }
@@ -110,6 +122,9 @@ impl Queues {
     /// Adds work.
     pub(super) fn add(&mut self, queue: Queue, job: Job) {
         self.count += 1;
+        if let Some(message) = job.edit_of {
+            self.edits.entry(message).or_default().count += 1;
+        }
         if let Some((channel, message)) = job.message {
             let pending = self.channels.entry(channel).or_default();
             pending.waiting.insert(message);
@@ -132,14 +147,29 @@ impl Queues {
         }
     }
 
-    fn start(&self, queue: Queue, Job { message, work }: Job) {
-        self.under_way
-            .push(Box::pin(async move { FinishedJob { queue, message, fact: work.await } }));
+    fn start(&self, queue: Queue, Job { message, edit_of, work }: Job) {
+        self.under_way.push(Box::pin(async move {
+            FinishedJob { queue, message, edit_of, fact: work.await }
+        }));
     }
 
-    /// A piece of work is done: what comes after it in its queue begins.
-    pub(super) fn done(&mut self, done: &FinishedJob) {
+    /// Whether edits are not told yet. Unlike a message that waits, no later start would read them.
+    pub(super) fn has_edits(&self) -> bool {
+        !self.edits.is_empty()
+    }
+
+    /// A piece of work is done: what comes after it in its queue begins. An edit of what is deleted yields nothing.
+    pub(super) fn done(&mut self, done: &mut FinishedJob) {
         self.count = self.count.saturating_sub(1);
+        if let Some(message) = done.edit_of
+            && let Some(edits) = self.edits.get_mut(&message)
+        {
+            done.fact.take_if(|_| edits.is_deleted);
+            edits.count -= 1;
+            if edits.count == 0 {
+                self.edits.remove(&message);
+            }
+        }
         if let Some((channel, _)) = done.message
             && let Some(pending) = self.channels.get_mut(&channel)
         {
@@ -194,7 +224,15 @@ impl Queues {
         None
     }
 
-    /// A message is gone before it was told.
+    /// A message is deleted: it is not told, and no edit of it.
+    pub(super) fn deleted(&mut self, channel: ChannelId, message: MessageId) {
+        self.forget(channel, message);
+        if let Some(edits) = self.edits.get_mut(&message) {
+            edits.is_deleted = true;
+        }
+    }
+
+    /// A message is not told.
     pub(super) fn forget(&mut self, channel: ChannelId, message: MessageId) {
         if let Some(pending) = self.channels.get_mut(&channel) {
             pending.waiting.remove(&message);
@@ -213,7 +251,8 @@ mod tests {
     const HERE: ChannelId = ChannelId(1);
 
     fn job(message: u64) -> Job {
-        Job { message: Some((HERE, MessageId(message))), work: Box::pin(async { None }) }
+        let message = Some((HERE, MessageId(message)));
+        Job { message, edit_of: None, work: Box::pin(async { None }) }
     }
 
     fn queue(author: u64) -> Queue {
@@ -221,7 +260,34 @@ mod tests {
     }
 
     fn done(author: u64, message: u64) -> FinishedJob {
-        FinishedJob { queue: queue(author), message: Some((HERE, MessageId(message))), fact: None }
+        let message = Some((HERE, MessageId(message)));
+        FinishedJob { queue: queue(author), message, edit_of: None, fact: None }
+    }
+
+    #[test]
+    fn an_edit_of_what_is_deleted_meanwhile_yields_nothing() {
+        for is_deleted in [false, true] {
+            let (mut queues, message) = (Queues::default(), MessageId(7));
+            let work = || Box::pin(async { Some(Inbound::Live) });
+            for _ in 0..2 {
+                let job = Job { message: None, edit_of: Some(message), work: work() };
+                queues.add(Queue::Edits(message), job);
+            }
+            if is_deleted {
+                queues.deleted(HERE, message);
+            }
+            for left in [true, false] {
+                let mut done = FinishedJob {
+                    queue: Queue::Edits(message),
+                    message: None,
+                    edit_of: Some(message),
+                    fact: Some(Inbound::Live),
+                };
+                assert!(queues.has_edits());
+                queues.done(&mut done);
+                assert_eq!((done.fact.is_none(), queues.has_edits()), (is_deleted, left));
+            }
+        }
     }
 
     #[test]
@@ -234,12 +300,12 @@ mod tests {
         assert!(queues.is_busy(queue(1), HERE) && !queues.is_busy(queue(3), HERE));
         assert_eq!(queues.told(HERE, MessageId(15)), Some(MessageId(9)));
         assert_eq!(queues.looked_at(HERE, MessageId(40)), MessageId(9));
-        queues.done(&done(2, 30));
+        queues.done(&mut done(2, 30));
         assert_eq!(queues.told(HERE, MessageId(30)), Some(MessageId(9)));
         assert_eq!(queues.settle(HERE), None);
-        queues.done(&done(1, 10));
+        queues.done(&mut done(1, 10));
         assert_eq!(queues.told(HERE, MessageId(10)), Some(MessageId(10)));
-        queues.done(&done(1, 20));
+        queues.done(&mut done(1, 20));
         // It was deleted before its turn.
         queues.forget(HERE, MessageId(20));
         assert!(!queues.waits(HERE, MessageId(20)));
@@ -260,7 +326,7 @@ mod tests {
             queues.add(queue(number), job(number));
         }
         assert_eq!(queues.under_way.len(), 1);
-        queues.done(&done(0, 1));
+        queues.done(&mut done(0, 1));
         assert_eq!(queues.told(HERE, MessageId(1)), Some(MessageId(1)));
         assert_eq!(queues.settle(HERE), None);
         assert_eq!(queues.under_way.len(), 1 + OVERTAKING, "as many again");

@@ -112,6 +112,11 @@ impl Reader {
         &self.delivery.bot_in(channel).rest
     }
 
+    /// Whether that is the own bot of a role.
+    pub(super) fn is_of_role(&self, channel: ChannelId) -> bool {
+        !std::ptr::eq(self.rest_in(channel), self.rest(None))
+    }
+
     /// Somebody writes to the own bot of a role there.
     pub(super) fn note_dm_of(&self, channel: ChannelId, role: Role) {
         self.delivery.note_dm_of(channel, role);

@@ -106,7 +106,7 @@ pub struct RequestConversation {
 }
 
 /// Messages that are remembered of those outside of a room.
-const SAID_OUTSIDE: usize = 12;
+const SAID_OUTSIDE: usize = 48;
 
 impl RequestConversation {
     /// The thread in which its words are heard, whoever they address.

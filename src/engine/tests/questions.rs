@@ -350,6 +350,12 @@ fn where_a_request_gets_no_room_its_card_is_answered_by_a_reply_to_it() {
         }
         let card = card.expect("a card");
         assert!(world.request(&id).conversation.thread().is_none());
+        if !is_reply && is_author {
+            // What reads as another piece of work is one.
+            let other = world.words(GENERAL, 4_000, "fix the footer, it is cut off");
+            world.submit(Event::Message(other));
+            assert_eq!((decided(&world, &id).len(), world.state.requests.len()), (0, 2));
+        }
         let words = world.words(GENERAL, 5_000, "casual");
         let author = match is_author {
             true => words.author.clone(),
@@ -363,7 +369,7 @@ fn where_a_request_gets_no_room_its_card_is_answered_by_a_reply_to_it() {
             continue;
         }
         assert_eq!(decided(&world, &id).len(), 2, "{is_reply}");
-        assert_eq!(world.state.requests.len(), 1);
+        assert_eq!(world.state.requests.len(), if is_author { 2 } else { 1 });
         world.finish_well();
         assert_eq!(world.request(&id).status, RequestStatus::Committed);
     }

@@ -50,6 +50,16 @@ fn a_message_that_an_edit_addresses_to_the_team_is_taken_in_once() {
     }
     let mark = world.state.channels[&GENERAL].watermark;
     assert_eq!(mark, MessageId(FIRST.0 + 1), "what comes before it may still wait");
+    // It is over, and so much was written since that its message is not among the newest any more.
+    world.finish_well();
+    for number in 0..100 {
+        let other = world.words(GENERAL, 100_000 + number, "good morning");
+        world.submit(Event::Message(Message { addressed: true, ..other }));
+    }
+    assert!(!world.state.channels[&GENERAL].recent.contains(&words.message_id));
+    let before = world.state.requests.len();
+    world.submit(edited(&words, "make it red!"));
+    assert_eq!(world.state.requests.len(), before);
 }
 
 #[test]

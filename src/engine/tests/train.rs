@@ -506,7 +506,11 @@ fn train_with(
             let in_train = place(&world.state, request_id).is_some();
             runs += usize::from(in_train);
             let members: Vec<usize> = branch.members(commit).iter().map(number_of).collect();
-            if ready && is_bad(&members) { bad(commit) } else { ended(commit, CheckVerdict::Passed) }
+            if ready && is_bad(&members) {
+                bad(commit)
+            } else {
+                ended(commit, CheckVerdict::Passed)
+            }
         } else if matches!(kind, EffectKind::Merge { .. } | EffectKind::Commit { .. }) {
             branch.outcome(&world, &mut Dice(1), &kind)
         } else {
