@@ -21,8 +21,19 @@ const BINARY_VARIABLE: &str = "TEAMS_CODEX";
 
 /// The environment variable that it takes the run's token from.
 const TOKEN_VARIABLE: &str = "TEAMS_MODEL_TOKEN";
-/// What its commands get of its environment, beside the few words that they always have.
-const FOR_COMMANDS: [&str; 9] = [
+/// What its commands get of its environment.
+const FOR_COMMANDS: [&str; 20] = [
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "USER",
+    "USERNAME",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "LANG",
+    "TZ",
     RUN_SOCKET,
     "CARGO_HOME",
     "RUSTUP_HOME",
@@ -94,7 +105,7 @@ pub(super) struct Turn<'a> {
     pub(super) access: &'a WriteAccess,
     pub(super) schema: &'a Path,
     pub(super) charter: &'a str,
-    /// Its environment; of which its commands get what they need.
+    /// Its environment, of which its commands get what they need.
     pub(super) env: &'a BTreeMap<String, String>,
     /// Which variables of it tell where prepared dependencies are.
     pub(super) prepared: &'a BTreeMap<String, String>,
@@ -144,14 +155,15 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     // /tmp is shared with everyone; the session's own temporary folder stays writable.
     set("sandbox_workspace_write.exclude_slash_tmp", "true");
     set("sandbox_workspace_write.network_access", "false");
-    set("shell_environment_policy.inherit", "core");
+    // By name: other programs can read a command line, and the way out has the run's token in its address.
     let prepared = turn.prepared.keys().map(String::as_str);
-    let names: BTreeSet<&str> = FOR_COMMANDS.into_iter().chain(prepared).collect();
-    for name in names {
-        if let Some(value) = turn.env.get(name) {
-            set(&format!("shell_environment_policy.set.{name}"), &toml(value));
-        }
-    }
+    let names =
+        FOR_COMMANDS.into_iter().chain(prepared).filter(|name| turn.env.contains_key(*name));
+    let names: BTreeSet<String> = names.map(toml).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(",");
+    set("shell_environment_policy.inherit", "all");
+    set("shell_environment_policy.ignore_default_excludes", "true");
+    set("shell_environment_policy.include_only", &format!("[{names}]"));
     for (key, value) in turn.tools.iter().flat_map(|tools| tools.codex()) {
         set(&key, &value);
     }

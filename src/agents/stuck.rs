@@ -13,6 +13,8 @@ use crate::domain::run::FailKind;
 
 /// How often the same call may be made in all, as a multiple of how often in a row.
 const IN_ALL: u32 = 3;
+/// Milliseconds between two same calls of which the second one looks whether something is done.
+const SLOWLY: u64 = 20_000;
 /// Calls that are remembered in one run.
 const CALLS: usize = 4096;
 /// Characters of a call that a sign quotes.
@@ -98,7 +100,8 @@ pub(super) fn digest(name: &str, input: &Value) -> u64 {
 #[derive(Debug)]
 pub(super) struct Habits {
     patience: Patience,
-    last: Option<u64>,
+    /// The last call, and when it was made.
+    last: Option<(u64, u64)>,
     in_a_row: u32,
     calls: BTreeMap<u64, u32>,
     ended: VecDeque<bool>,
@@ -129,7 +132,7 @@ impl Habits {
         match event {
             Event::Call { name, digest } => {
                 self.retries = 0;
-                self.called(name, *digest)
+                self.called(name, *digest, now)
             }
             Event::ToolEnd { ok, .. } => {
                 self.retries = 0;
@@ -161,9 +164,14 @@ impl Habits {
         }
     }
 
-    fn called(&mut self, name: &str, digest: u64) -> Option<Sign> {
-        self.in_a_row = if self.last == Some(digest) { self.in_a_row + 1 } else { 1 };
-        self.last = Some(digest);
+    fn called(&mut self, name: &str, digest: u64, now: u64) -> Option<Sign> {
+        self.in_a_row = match self.last {
+            // Now and then it looks whether something is done: that counts in all alone.
+            Some((last, at)) if last == digest && now.saturating_sub(at) >= SLOWLY => self.in_a_row,
+            Some((last, _)) if last == digest => self.in_a_row + 1,
+            Some(_) | None => 1,
+        };
+        self.last = Some((digest, now));
         if self.calls.len() >= CALLS {
             self.calls.clear();
         }
@@ -242,6 +250,13 @@ mod tests {
         assert_eq!(first(edits), None);
         let others: Vec<Event> = (0..10_000).map(call).collect();
         assert_eq!(first(others), None);
+    }
+
+    #[test]
+    fn who_looks_now_and_then_whether_something_is_done_is_patient() {
+        let mut habits = habits();
+        let found = (0..100).find(|at| habits.note(&call(1), at * 60_000).is_some());
+        assert_eq!(found, Some(29), "in all it is too often at last");
     }
 
     #[test]

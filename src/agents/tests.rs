@@ -325,7 +325,13 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             worktree: "/tree".as_ref(),
             access,
             schema: "/schema.json".as_ref(),
-            env: &[("GOMODCACHE".to_owned(), "/kept/mod".to_owned())].into(),
+            env: &[
+                ("GOMODCACHE", "/kept/mod"),
+                ("HTTPS_PROXY", "http://run:secret@here:1"),
+                ("X", "x"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
             prepared: &[("GOMODCACHE".to_owned(), "/kept/mod".to_owned())].into(),
             tools: None,
             pinned: false,
@@ -336,8 +342,9 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             proxy: None,
         };
         let args = codex::arguments(&config, &turn);
-        let told = "shell_environment_policy.set.GOMODCACHE=\"/kept/mod\"";
+        let told = "shell_environment_policy.include_only=[\"GOMODCACHE\",\"HTTPS_PROXY\"]";
         assert!(args.iter().any(|arg| arg == told), "{args:?}");
+        assert!(!args.iter().any(|arg| arg.contains("secret")), "{args:?}");
         let after = |flag: &str| args[args.iter().position(|arg| arg == flag).unwrap() + 1].clone();
         assert_eq!(args[args.len() - 3..], ["resume", "ID", "-"]);
         let search = if turn.web { "web_search=live" } else { "web_search=disabled" };

@@ -12,10 +12,11 @@ use secrecy::ExposeSecret as _;
 use tokio::sync::Mutex;
 
 use super::answer::{ProxyRefusal, no};
-use super::api::{self, CallKind};
+use super::api;
 use super::limit;
 use super::meter::{BYTES, Meter};
 use super::servers::Server;
+use super::shared_budgets::OpenCall;
 use super::usage::Reader;
 use crate::agents;
 use crate::domain::time::Timestamp;
@@ -69,15 +70,20 @@ impl RequestBody {
     }
 }
 
+/// Bytes of a request's body, where it says so.
+pub(super) fn length(request: &Request<Incoming>) -> Option<u64> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Passes a request on; one with a call is counted.
 pub(super) async fn pass(
     client: &reqwest::Client,
     meter: &Arc<Meter>,
-    (server, asks, path): (&Server, CallKind, &str),
+    (server, call, path): (&Server, Option<OpenCall>, &str),
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let length = request.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > LARGEST) {
+    let counts = call.is_some();
+    if length(&request).is_some_and(|length| length > LARGEST) {
         return no(ProxyRefusal::Large, Some(server.api));
     }
     let query = api::query(request.uri().query());
@@ -106,15 +112,20 @@ pub(super) async fn pass(
         true => client.post(url).body(limited(body.pieces(), Arc::clone(&asked))),
     };
     // What was asked costs, also where the agent hangs up before an answer comes.
-    let mut tap = (asks == CallKind::Model).then(|| Tap {
+    let mut tap = call.map(|call| Tap {
         reader: Some(Reader::new(server.api, true)),
         meter: Arc::clone(meter),
+        call: Some(call),
         asked,
         answered: 0,
     });
     let sent = onward.headers(headers).send().await;
-    let is_answer = |answer: &reqwest::Response| answer.status().is_success();
-    if let Some(tap) = tap.take_if(|_| !sent.as_ref().is_ok_and(is_answer)) {
+    let costs = match &sent {
+        Ok(answer) => answer.status().is_success(),
+        // A server that has taken it may have worked on it all the time.
+        Err(error) => error.is_timeout() && !error.is_connect(),
+    };
+    if let Some(tap) = tap.take_if(|_| !costs) {
         tap.forget();
     }
     let answer = match sent {
@@ -139,7 +150,7 @@ pub(super) async fn pass(
     *response.headers_mut() = api::back(answer.headers());
     *response.status_mut() = status;
     let mut pieces = answer.bytes_stream().boxed();
-    if asks == CallKind::Model && status == StatusCode::TOO_MANY_REQUESTS {
+    if counts && status == StatusCode::TOO_MANY_REQUESTS {
         let (first, rest) = beginning(pieces).await;
         let words: Vec<u8> = first.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
         // A plan that is used up is waited for in another way.
@@ -193,6 +204,7 @@ fn limited(
 struct Tap {
     reader: Option<Reader>,
     meter: Arc<Meter>,
+    call: Option<OpenCall>,
     asked: Arc<AtomicU64>,
     answered: u64,
 }
@@ -224,6 +236,7 @@ impl Tap {
         }
         let asked = self.asked.load(Ordering::Relaxed);
         self.meter.add(facts, (asked, answered));
+        self.call = None;
         Some(Arc::clone(&self.meter))
     }
 }

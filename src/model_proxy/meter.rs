@@ -8,8 +8,9 @@ use tokio::sync::watch;
 
 use super::error::ModelProxyError;
 use super::servers::ModelServers;
-use super::shared_budgets::{RunAllowance, RunSpending};
+use super::shared_budgets::{OpenCall, RunAllowance, RunSpending};
 use super::usage::ResponseFacts;
+use crate::domain::conversation::window_of;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::platform::{files, tasks};
@@ -18,6 +19,9 @@ use crate::platform::{files, tasks};
 pub(super) const KEPT: &str = "door.json";
 /// Bytes for a token where a server does not count.
 pub(super) const BYTES: u64 = 4;
+
+/// Tokens of a long answer: what a call may cost before it is known.
+const LONG_ANSWER: u64 = 64_000;
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -138,6 +142,19 @@ impl Meter {
         self.models.spending.is_spent(&self.spending)
     }
 
+    /// A call of so many bytes, where that is known, begins when there is something left to spend for it; none where
+    /// nothing is.
+    pub(super) async fn call(&self, bytes: Option<u64>) -> Option<OpenCall> {
+        let window = window_of(&self.asked);
+        let asked = bytes.map_or(window, |bytes| (bytes / BYTES).min(window));
+        let input_tokens = asked.max(self.counted().last_input);
+        let cost = Usage { input_tokens, output_tokens: LONG_ANSWER, ..Usage::default() };
+        self.models
+            .spending
+            .call(&self.spending, self.models.prices.priced(&self.asked, cost))
+            .await
+    }
+
     /// The run asks for more than it may spend.
     pub(super) fn refused_as_spent(&self) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).counted.over_budget = true;
@@ -145,11 +162,15 @@ impl Meter {
 
     /// Counts an answer: as it says, or by the bytes of question and answer.
     pub(super) fn add(&self, told: ResponseFacts, (asked, answered): (u64, u64)) {
-        let guess = Usage {
-            input_tokens: asked / BYTES,
-            cached_tokens: 0,
-            output_tokens: answered / BYTES,
-            cost_usd: 0.0,
+        // A picture has more bytes than its tokens would have; what is worked on unseen may become anything.
+        let window = window_of(&self.asked);
+        let guess = match told.is_unseen {
+            true => Usage { input_tokens: window, output_tokens: window, ..Usage::default() },
+            false => Usage {
+                input_tokens: (asked / BYTES).min(window),
+                output_tokens: answered / BYTES,
+                ..Usage::default()
+            },
         };
         let guessed = told.cost.is_none();
         {

@@ -311,12 +311,16 @@ async fn answer(shared: &Arc<Connections>, request: Request<Incoming>) -> Respon
         tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
         return forward::after(request, no(ProxyRefusal::Path, Some(server.api))).await;
     };
-    if asks == api::CallKind::Model && shared.meter.is_spent() {
+    let call = match asks {
+        api::CallKind::Model => shared.meter.call(forward::length(&request)).await.map(Some),
+        api::CallKind::Other => Some(None),
+    };
+    let Some(call) = call else {
         shared.meter.refused_as_spent();
         Arc::clone(&shared.meter).kept().await;
         return forward::after(request, no(ProxyRefusal::Spent, Some(server.api))).await;
-    }
-    forward::pass(shared.models.client(server), &shared.meter, (server, asks, &rest), request).await
+    };
+    forward::pass(shared.models.client(server), &shared.meter, (server, call, &rest), request).await
 }
 
 /// A way out, where the run has one there.

@@ -1,7 +1,9 @@
 //! What runs under way have spent of the budgets that they share: the engine learns it when each is over.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
 
 use crate::domain::budget::{Allowance, SharedBudgets};
 use crate::domain::ids::RunId;
@@ -29,16 +31,36 @@ pub struct RunAllowance {
 #[derive(Debug)]
 pub(super) struct RunSpending {
     of: RunAllowance,
-    usage: Mutex<Usage>,
+    spent: Mutex<Spent>,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    usage: Usage,
+    /// What each call under way is expected to cost.
+    open: BTreeMap<u64, Usage>,
+    /// Calls so far, by which they are told apart.
+    calls: u64,
 }
 
 impl RunSpending {
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn usage(&self) -> Usage {
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent().usage
     }
 
     pub(super) fn set(&self, usage: Usage) {
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+        self.spent().usage = usage;
+    }
+
+    /// What it has spent, with what is expected of its calls under way; none where there is none.
+    fn expected(&self) -> Option<Usage> {
+        let spent = self.spent();
+        let open = spent.open.values().copied().reduce(Usage::plus)?;
+        Some(spent.usage.plus(open))
     }
 
     /// Whether what another has spent is missing in what was left when this one began: it was under way then, or
@@ -54,13 +76,37 @@ const REMEMBERED: usize = 64;
 
 /// All whose proxies were opened here, in that order.
 #[derive(Debug, Default)]
-pub(super) struct SpendingOfRuns(Mutex<VecDeque<Arc<RunSpending>>>);
+pub(super) struct SpendingOfRuns {
+    runs: Mutex<VecDeque<Arc<RunSpending>>>,
+    /// A call is over.
+    ended: Arc<Notify>,
+}
+
+/// A call under way, until it is counted.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    of: Arc<RunSpending>,
+    number: u64,
+    ended: Arc<Notify>,
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        self.of.spent().open.remove(&self.number);
+        self.ended.notify_waiters();
+    }
+}
 
 impl SpendingOfRuns {
+    fn runs(&self) -> MutexGuard<'_, VecDeque<Arc<RunSpending>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A run spends from now on; one that was cut off goes on with what it had spent.
     pub(super) fn begin(&self, of: RunAllowance, usage: Usage) -> Arc<RunSpending> {
-        let mine = Arc::new(RunSpending { of, usage: Mutex::new(usage) });
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let spent = Mutex::new(Spent { usage, ..Spent::default() });
+        let mine = Arc::new(RunSpending { of, spent });
+        let mut all = self.runs();
         all.retain(|it| (&it.of.run_id, it.of.generation) != (&mine.of.run_id, mine.of.generation));
         all.push_back(Arc::clone(&mine));
         // One under way counts what came after it.
@@ -75,13 +121,56 @@ impl SpendingOfRuns {
         if mine.of.allowance.share(mine.usage()) >= 1.0 {
             return true;
         }
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.runs();
         mine.of.shared.left.iter().any(|(budget, left)| {
-            let shares = |it: &&Arc<RunSpending>| it.of.shared.left.contains_key(budget);
-            let spent = all.iter().filter(shares).filter(|it| mine.counts(it));
-            left.share(spent.fold(Usage::default(), |sum, it| sum.plus(it.usage()))) >= 1.0
+            let spent = sharing(&all, mine, budget).map(|it| it.usage());
+            left.share(spent.fold(Usage::default(), Usage::plus)) >= 1.0
         })
     }
+
+    /// A call begins, as soon as those under way leave it something to spend: of calls at the same time a budget is
+    /// passed by no more than by the last one of calls one after the other. None where the budget is spent.
+    pub(super) async fn call(&self, mine: &Arc<RunSpending>, cost: Usage) -> Option<OpenCall> {
+        loop {
+            let ended = self.ended.notified();
+            if self.is_spent(mine) {
+                return None;
+            }
+            if let Some(call) = self.begin_call(mine, cost) {
+                return Some(call);
+            }
+            ended.await;
+        }
+    }
+
+    fn begin_call(&self, mine: &Arc<RunSpending>, cost: Usage) -> Option<OpenCall> {
+        let all = self.runs();
+        let own = |spent: Usage| mine.of.allowance.share(spent.plus(cost)) < 1.0;
+        let fits = mine.expected().is_none_or(own)
+            && mine.of.shared.left.iter().all(|(budget, left)| {
+                let is_free = sharing(&all, mine, budget).all(|it| it.expected().is_none());
+                let spent = sharing(&all, mine, budget);
+                let spent = spent.map(|it| it.expected().unwrap_or_else(|| it.usage()));
+                is_free || left.share(spent.fold(cost, Usage::plus)) < 1.0
+            });
+        if !fits {
+            return None;
+        }
+        let mut spent = mine.spent();
+        spent.calls += 1;
+        let number = spent.calls;
+        spent.open.insert(number, cost);
+        Some(OpenCall { of: Arc::clone(mine), number, ended: Arc::clone(&self.ended) })
+    }
+}
+
+/// Those of which a run counts what they spend of a budget, itself among them.
+fn sharing<'r>(
+    all: &'r VecDeque<Arc<RunSpending>>,
+    mine: &'r RunSpending,
+    budget: &'r str,
+) -> impl Iterator<Item = &'r Arc<RunSpending>> {
+    all.iter().filter(move |it| it.of.shared.left.contains_key(budget) && mine.counts(it))
 }
 
 #[cfg(test)]
@@ -127,6 +216,30 @@ mod tests {
         assert!(all.is_spent(&third));
     }
 
+    #[tokio::test]
+    async fn a_call_waits_where_those_under_way_may_use_up_what_is_left() {
+        let all = SpendingOfRuns::default();
+        let first = all.begin(run("r1", 1, 100, &[]), Usage::default());
+        let second = all.begin(run("r2", 2, 100, &["r1"]), Usage::default());
+        let one = all.call(&first, tokens(40)).await.expect("a call");
+        let two = all.call(&second, tokens(40)).await.expect("a call");
+        for spending in [&first, &second] {
+            assert!(all.begin_call(spending, tokens(40)).is_none(), "it waits");
+            assert!(all.begin_call(spending, tokens(10)).is_some(), "that much is left");
+        }
+        // It cost more than was expected.
+        let waiting = async { all.call(&second, tokens(40)).await.is_some() };
+        let counting = async {
+            first.set(tokens(90));
+            drop(one);
+            assert!(all.begin_call(&second, tokens(5)).is_none());
+            drop(two);
+        };
+        assert_eq!(tokio::join!(waiting, counting), (true, ()), "nobody is before it any more");
+        second.set(tokens(10));
+        assert!(all.call(&second, tokens(1)).await.is_none(), "it is spent");
+    }
+
     #[test]
     fn what_is_over_and_not_yet_known_counts() {
         let all = SpendingOfRuns::default();
@@ -148,7 +261,7 @@ mod tests {
             let name = format!("r{number}");
             all.begin(run(&name, number, 200, &[]), Usage::default()).set(tokens(1));
         }
-        let held = || all.0.lock().expect("a lock").len();
+        let held = || all.runs().len();
         assert_eq!(held(), 150);
         assert!(!all.is_spent(&early));
         early.set(tokens(51));

@@ -22,6 +22,7 @@ pub(super) struct Reader {
     is_final: bool,
     model: Option<String>,
     refusal: Option<String>,
+    is_unseen: bool,
 }
 
 /// Characters of a refusal's words that are kept.
@@ -38,13 +39,24 @@ pub(super) struct ResponseFacts {
     pub(super) is_final: bool,
     /// The model declined, in the field for it and not in its text, which Codex shows to nobody: how it began.
     pub(super) refusal: Option<String>,
+    /// The model goes on without anybody who listens (`background` of the Responses API).
+    pub(super) is_unseen: bool,
 }
 
 impl Reader {
     pub(super) const fn new(api: ModelApi, events: bool) -> Reader {
         let line = Vec::new();
-        let is_final = false;
-        Reader { api, events, line, over: false, usage: None, is_final, model: None, refusal: None }
+        Reader {
+            api,
+            events,
+            line,
+            over: false,
+            usage: None,
+            is_final: false,
+            model: None,
+            refusal: None,
+            is_unseen: false,
+        }
     }
 
     /// Whether the answer is a stream of events.
@@ -105,6 +117,7 @@ impl Reader {
             model: self.model,
             is_final: self.is_final,
             refusal: self.refusal,
+            is_unseen: self.is_unseen,
         }
     }
 
@@ -119,6 +132,7 @@ impl Reader {
         match self.api {
             ModelApi::Responses => {
                 let response = event.get("response").unwrap_or(event);
+                self.is_unseen |= response.get("background").is_some_and(|it| *it == true);
                 let output = response.get("output").and_then(Value::as_array);
                 let mut items = event.get("item").into_iter().chain(output.into_iter().flatten());
                 self.refusal = self.refusal.take().or_else(|| items.find_map(refusal));

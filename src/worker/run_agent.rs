@@ -57,7 +57,8 @@ impl RunAgent {
             let _socket = run_socket::open(&self.worker, &self.job, &dir);
             let proxy = if model_proxy::is_kept(&dir) { self.open_proxy().await } else { None };
             let (used, told_used) = watch::channel(Usage::default());
-            let watch = Watch { cancel: self.cancel.clone(), used: Some(used), ..Watch::default() };
+            let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
+            let watch = Watch { cancel, words, used: Some(used), ..Watch::default() };
             let parts = &self.worker.parts;
             let adopted = tokio::select! {
                 adopted = parts.driver.adopt(&dir, &parts.contract, &watch) => adopted?,

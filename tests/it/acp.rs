@@ -180,6 +180,13 @@ async fn an_agent_cut_off_with_the_team_is_gone_and_its_conversation_goes_on() {
     abandoned(&again).await;
     assert_eq!(adopt(&again).await, None);
     assert_eq!(conversation(&again.run_dir, &again.agent).as_deref(), Some("s-1"));
+    // What it had handed in and was told that it is kept counts.
+    let handed_in = scripted(&place, "handed-in", "waits");
+    abandoned(&handed_in).await;
+    teams::agents::submit(&handed_in.run_dir, &result()).unwrap();
+    let adopted = adopt(&handed_in).await.expect("an outcome");
+    let RunOutcome::Result(done) = &adopted.outcome else { panic!("{adopted:?}") };
+    assert_eq!(done.summary, "did it");
 }
 
 #[tokio::test]

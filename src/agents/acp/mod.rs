@@ -186,7 +186,16 @@ impl AcpCodec {
 
     fn begin(&mut self) {
         let prompt = std::mem::take(&mut self.opening.prompt);
-        self.prompt(&prompt);
+        // What was said while it opened, it hears with the first prompt.
+        self.prompt_with_words(vec![prompt]);
+    }
+
+    /// Goes on with a prompt, and with what was said meanwhile.
+    fn prompt_with_words(&mut self, mut prompt: Vec<String>) {
+        let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
+        prompt.extend(words);
+        self.prompt(&prompt.join("\n\n"));
+        self.told = ids.into_iter().flatten().collect();
     }
 
     /// An answer to what we asked.
@@ -254,9 +263,7 @@ impl AcpCodec {
         let is_told = told.tokens() > 0 || result.get("usage").is_some_and(|it| !it.is_null());
         events.push(Event::Usage(if is_told { told } else { seen }));
         if !self.waiting.is_empty() && !self.stopping {
-            let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
-            self.prompt(&words.join("\n\n"));
-            self.told = ids.into_iter().flatten().collect();
+            self.prompt_with_words(Vec::new());
             return events;
         }
         if let Some(error) = error {

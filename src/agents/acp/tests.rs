@@ -368,6 +368,19 @@ fn a_refused_edit_ends_its_prompt_and_the_next_one_goes_on() {
 }
 
 #[test]
+fn words_that_are_said_while_it_opens_stand_in_its_first_prompt() {
+    let recordings = recordings();
+    let it = recordings.iter().find(|it| it.then == Then::Nothing && it.ends.is_ok()).unwrap();
+    let mut replay = Replay::of(it);
+    let said = PersonMessage::new("Mina", "make it blue");
+    assert!(replay.turn.hear(&Words { id: MessageId(7), said }, "make it blue"));
+    replay.feed(lines(it.name).concat().as_bytes());
+    let prompt = replay.told.iter().find(|it| it["method"] == "session/prompt").unwrap();
+    assert_eq!(prompt["params"]["prompt"][0]["text"], "say good day\n\nmake it blue");
+    assert!(replay.events.contains(&Event::Heard(MessageId(7))), "{:?}", replay.events);
+}
+
+#[test]
 fn words_in_between_are_heard_with_the_first_thing_that_follows() {
     tells(
         "codex-steered",

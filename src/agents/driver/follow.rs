@@ -385,7 +385,9 @@ impl RunningTurn<'_> {
         if let (Some(rollout), Some(thread)) = (&mut self.rollout, &self.turn.session)
             && let Some(total) = rollout.total(&self.spec.session_dir, thread)
         {
-            self.turn.usage_total = Some(total);
+            // Its commands can write in that file: what is used does not become less.
+            let before = self.turn.usage_total.filter(|it| it.tokens() > total.tokens());
+            self.turn.usage_total = before.or(Some(total));
         }
         if let Some(listener) = &self.watch.used {
             let mut count = self.usage;

@@ -112,7 +112,8 @@ impl Driver {
             })
             .await??
         };
-        if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
+        let is_cut_off = exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over();
+        if is_cut_off && submitted(run_dir).is_none() {
             // It could not go on without somebody to talk to.
             return Ok(None);
         }
@@ -215,6 +216,7 @@ impl Driver {
         progress.add(spec, number, &turn);
         let submitted = submitted(&spec.run_dir);
         let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
+        let is_cut_off = exit.ended_by == EndedBy::ParentGone;
         // What was done when the budget was used up is done.
         let is_done = is_over_budget && (turn.is_done() || submitted.is_some());
         if let Some(stuck) = stuck.filter(|_| !is_done) {
@@ -226,7 +228,8 @@ impl Driver {
             Ok(answer) => answer,
             // The result was taken before; only the agent's last words did not come.
             Err(failure)
-                if submitted.is_some() && (failure.kind.is_of_the_service() || is_over_budget) =>
+                if submitted.is_some()
+                    && (failure.kind.is_of_the_service() || is_over_budget || is_cut_off) =>
             {
                 Answer::default()
             }

@@ -99,7 +99,9 @@ impl Reader {
                             let unreadable = match why {
                                 NotNow::Unreadable => unreadable + 1,
                                 // A role may never be let in again. Without the listener nothing is heard anyway.
-                                NotNow::Unauthorized if reader.is_of_role(channel) => unreadable + 1,
+                                NotNow::Unauthorized if reader.is_of_role(channel) => {
+                                    unreadable + 1
+                                }
                                 NotNow::Unauthorized | NotNow::Failed => 0,
                             };
                             // The others are not to wait for this one.
