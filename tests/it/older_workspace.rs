@@ -356,6 +356,57 @@ fn todos_without_their_items() {
 }
 
 #[test]
+fn an_item_whose_record_is_torn_comes_back_from_its_sprint_with_its_words() {
+    let older = Older::new();
+    let copy = json!({"backlog_id": "b1", "title": "one", "summary": "why", "scope": "add the total",
+        "acceptance_criteria": [{"criterion": "it adds"}, "it prints"], "status": "selected"});
+    let other = with(copy.clone(), json!({"backlog_id": "b2", "scope": ["first", "second"]}));
+    let sprint = with(
+        one_todo(json!({})),
+        json!({"selected_items": [copy, other], "selected_backlog_ids": ["b1", "b2"]}),
+    );
+    older.active(S).sprint(S, sprint);
+    older.text("backlog/b1.json", "{\"backlog_id\": \"b1\", \"sco");
+    let (state, _) = older.taken_over();
+    let item = |id: &str| &state.backlog[&ItemId::parse(id).unwrap()];
+    assert_eq!((item("b1").scope.as_str(), item("b1").summary.as_str()), ("add the total", "why"));
+    let criteria: Vec<&str> =
+        item("b1").acceptance_criteria.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(criteria, ["it adds", "it prints"]);
+    assert_eq!(item("b2").scope, "first\nsecond");
+}
+
+#[test]
+fn what_is_over_by_another_word_is_not_begun_again() {
+    let older = Older::new();
+    for (id, word) in [("b1", "completed"), ("b2", "Closed"), ("b3", "canceled"), ("b4", "open")] {
+        older.item(id, json!({"status": word}));
+    }
+    let (opened, _) = older.open();
+    assert_eq!(opened.state.backlog.keys().map(ItemId::as_str).collect::<Vec<_>>(), ["b4"]);
+}
+
+#[test]
+fn what_cannot_be_copied_is_not_taken_over_in_part() {
+    let older = Older::new();
+    older.item("b1", json!({"scope": "add the total"}));
+    let (requests, elsewhere) =
+        (older.state_folder().join("requests"), older.0.path().join("elsewhere"));
+    let _ = std::fs::remove_dir_all(&requests);
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &requests).unwrap();
+    let taken = |older: &Older| teams::import::older::take_over(&RealDisk, older.0.path());
+    let error = taken(&older).err().unwrap().to_string();
+    assert!(error.contains("requests is a link"), "{error}");
+    std::fs::remove_file(&requests).unwrap();
+    // It was cut off, and then somebody made room.
+    let notes = json!({"unfinished": true, "backup": ".teams_runtime.backup-gone"});
+    std::fs::write(older.state_folder().join("import.json"), notes.to_string()).unwrap();
+    let error = taken(&older).err().unwrap().to_string();
+    assert!(error.contains(".teams_runtime.backup-gone is gone"), "{error}");
+}
+
+#[test]
 fn where_a_sprint_goes_on() {
     let planned = json!([{"created_at": "2026-03-24T09:00:00", "phase": "initial", "step": "artifact_sync",
         "phase_ready": true}]);

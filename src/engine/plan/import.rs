@@ -246,7 +246,8 @@ fn queue(
             (Difference::Added | Difference::Changed, waits) if !item.done => {
                 let reference = PlanRef { plan_id: id.clone(), item_id: item.id.clone() };
                 let is_new = waits.is_none();
-                let put = made(turn, reference.clone(), &plan.title, item, waits);
+                let before = old.and_then(|old| old.item(&item.id));
+                let put = made(turn, reference.clone(), &plan.title, (before, item), waits);
                 if is_new {
                     open.0.push((reference, put.clone(), false));
                 }
@@ -298,7 +299,7 @@ fn made(
     turn: &mut Turn<'_>,
     plan: PlanRef,
     plan_title: &str,
-    item: &PlanItem,
+    (before, item): (Option<&PlanItem>, &PlanItem),
     waits: Option<Item>,
 ) -> Item {
     let title = say::cut(&item.title, TITLE);
@@ -308,7 +309,16 @@ fn made(
         None => fresh_id(turn),
     };
     let mut put = Item::new(id, &title, &item.scope, ItemKind::Feature, turn.now);
+    put.acceptance_criteria.clone_from(&item.criteria);
     if let Some(waits) = waits {
+        // What a person wrote beside the plan stays.
+        let of_plan = item.criteria.iter().chain(before.into_iter().flat_map(|it| &it.criteria));
+        let of_plan: Vec<&str> = of_plan.map(|it| it.text.as_str()).collect();
+        put.persons_criteria = waits.persons_criteria;
+        put.persons_criteria.retain(|one| !of_plan.contains(&one.text.as_str()));
+        put.acceptance_criteria.extend(put.persons_criteria.iter().cloned());
+        put.summary = waits.summary;
+        put.carry_over_of = waits.carry_over_of;
         put.created_at = waits.created_at;
         put.kind = waits.kind;
         put.planned_in_sprint_id = waits.planned_in_sprint_id;
@@ -324,7 +334,6 @@ fn made(
         }
     }
     put.source = ItemSource::User;
-    put.acceptance_criteria.clone_from(&item.criteria);
     put.milestone_title = say::cut(plan_title, TITLE);
     put.priority_rank = item.priority_rank;
     put.effort = item.effort;

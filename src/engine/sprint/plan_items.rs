@@ -96,6 +96,8 @@ pub(in crate::engine) fn replace_with_items(
     // Nothing waits for it, so that it can wait for all of them.
     let is_awaited = |id: &ItemId| merged.items.iter().any(|it| it.depends_on.contains(id));
     let last = new.iter().rev().find(|id| !is_awaited(id)).cloned();
+    // Nobody but people writes what a plan wants.
+    let theirs = if old.plan.is_some() { &old.acceptance_criteria } else { &old.persons_criteria };
     // What comes when the sprint is ending waits for another one.
     let is_at_work = turn.active_sprint().is_some_and(|it| {
         it.sprint_id == sprint && it.status == SprintStatus::Running && it.closing.wrap_up.is_none()
@@ -124,10 +126,10 @@ pub(in crate::engine) fn replace_with_items(
                 item.origin.set("requirement_refs", serves);
                 wait_for(item, &new);
             }
-            if is_last && !old.persons_criteria.is_empty() {
-                item.persons_criteria.clone_from(&old.persons_criteria);
+            if is_last && !theirs.is_empty() {
+                item.persons_criteria.clone_from(theirs);
                 let own = std::mem::take(&mut item.acceptance_criteria);
-                item.acceptance_criteria = [old.persons_criteria.clone(), own].concat();
+                item.acceptance_criteria = [theirs.clone(), own].concat();
                 wait_for(item, &new);
             }
         });

@@ -140,6 +140,24 @@ fn what_an_agent_says_of_a_persons_plan_changes_nothing_and_is_no_news() {
 }
 
 #[test]
+fn what_a_person_adds_to_an_item_of_a_plan_stays_in_newer_versions_of_it() {
+    let mut world = World::new(by_hand());
+    let mut letters = plan(vec![item("US-1", &[])]);
+    import(&mut world, &letters, None);
+    let id = backlog(&world)["US-1"].backlog_id.clone();
+    let criteria = ["`US-1` is there", "(manual) it prints in Korean"];
+    let payload = json!([{"backlog_id": id, "acceptance_criteria": criteria}]);
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    letters.items[0].priority_rank = 7;
+    letters.items[0].criteria = vec!["`US-1` is found".into()];
+    import(&mut world, &letters, Some(&letters.digest()));
+    let now = &backlog(&world)["US-1"];
+    let told: Vec<&str> = now.acceptance_criteria.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(told, ["`US-1` is found", "it prints in Korean"]);
+    assert_eq!((now.priority_rank, now.persons_criteria.len()), (7, 1));
+}
+
+#[test]
 fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     let mut world = World::new(by_hand());
     let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"]), item("US-3", &[])]);

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 pub use error::ImportError;
 pub use notes::Notes;
 
+use crate::domain::ids::ItemId;
 use crate::domain::item::Item;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::record::{AnyRecord, RUNTIME, SCHEDULER, decode, inside, request_events_path};
@@ -30,9 +31,12 @@ use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::Sprint;
 use crate::platform::backup;
-use crate::platform::disk::{Disk, RealDisk, replace};
+use crate::platform::disk::{Disk, Node, RealDisk, replace};
 use record::Record;
 use records::Records;
+
+/// The folders of its records.
+const RECORDS: [&str; 5] = ["requests", "backlog", "sprints", "operations", "role_sessions"];
 
 /// What the records of the older runtime become.
 pub struct ConvertedWorkspace {
@@ -106,7 +110,7 @@ fn is_older(disk: &dyn Disk, root: &Path, kept: Option<&Notes>) -> Result<bool, 
     if disk.len(&here.folder.join(SCHEDULER))?.is_some() {
         return Ok(true);
     }
-    for folder in ["requests", "backlog", "sprints", "operations", "role_sessions"] {
+    for folder in RECORDS {
         if !here.records(folder)?.is_empty() {
             return Ok(true);
         }
@@ -120,6 +124,12 @@ fn back_up(disk: &dyn Disk, root: &Path) -> Result<Notes, ImportError> {
     let theirs = |path: &Path| {
         !["lock", "born", notes::FILE, ".import.json.tmp"].iter().any(|it| path == Path::new(it))
     };
+    for folder in RECORDS {
+        let path = inside(folder);
+        if disk.node(&root.join(&path))? == Some(Node::Other) {
+            return Err(ImportError::Link(path));
+        }
+    }
     let mut notes = Notes { unfinished: true, ..Notes::default() };
     let made = backup::make(disk, root, RUNTIME, theirs)?;
     for path in made.left {
@@ -286,9 +296,30 @@ impl Reader<'_> {
     }
 }
 
+/// The items that sprints hold whole beside their records.
+fn copies(sprints: &[Read<Sprint>]) -> BTreeMap<ItemId, Item> {
+    let mut found = BTreeMap::new();
+    for read in sprints {
+        let sprint: Value = serde_json::from_slice(&read.bytes).unwrap_or_default();
+        for copy in sprint["selected_items"].as_array().into_iter().flatten() {
+            let mut notes = Notes::default();
+            let item = Record::read(&read.path, copy.to_string().as_bytes(), &mut notes);
+            let item = item.ok().and_then(|mut record| {
+                shape::backlog(&mut record);
+                serde_json::from_value::<Item>(Value::Object(record.map)).ok()
+            });
+            found.extend(item.map(|item| (item.backlog_id.clone(), item)));
+        }
+    }
+    found
+}
+
 /// Reads every record, from the copy where there is one.
 fn convert(disk: &dyn Disk, root: &Path, kept: Notes) -> Result<ConvertedWorkspace, ImportError> {
     let folder = root.join(if kept.backup.is_empty() { RUNTIME } else { &kept.backup });
+    if disk.node(&folder)?.is_none() {
+        return Err(ImportError::NoCopy(kept.backup));
+    }
     let notes = Notes { repaired: Vec::new(), left: Vec::new(), ..kept.clone() };
     let became = ConvertedWorkspace { notes, records: Vec::new(), files: Files::new() };
     let mut reader = Reader { source: Source { disk, folder }, became };
@@ -307,6 +338,7 @@ fn convert(disk: &dyn Disk, root: &Path, kept: Notes) -> Result<ConvertedWorkspa
     found.items.extend(of_items);
     let of_sprints = sprints.iter().map(|it| (it.record.sprint_id.clone(), it.record.clone()));
     found.sprints.extend(of_sprints);
+    found.copies = copies(&sprints);
     repair::repair(&mut found, &mut reader.became.notes);
     for read in requests {
         let Some(now) = found.requests.remove(&read.record.request_id) else { continue };

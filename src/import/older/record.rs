@@ -16,6 +16,25 @@ pub(super) struct Record<'a> {
     notes: &'a mut Notes,
 }
 
+/// What was written, whatever the shape: the lines of a list, the words of an object.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Array(entries) => {
+            let lines = entries.iter().map(words).filter(|line| !line.trim().is_empty());
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        Value::Object(map) if map.is_empty() => String::new(),
+        Value::Object(map) => {
+            let named = ["text", "title", "criterion", "description", "summary"];
+            let text = named.iter().find_map(|key| map.get(*key).and_then(Value::as_str));
+            text.map_or_else(|| value.to_string(), str::to_owned)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            lenient::scalar(Some(value))
+        }
+    }
+}
+
 impl<'a> Record<'a> {
     /// Reads a file; `Err` says why it is no record.
     pub(super) fn read(path: &'a str, bytes: &[u8], notes: &'a mut Notes) -> Result<Self, String> {
@@ -49,19 +68,32 @@ impl<'a> Record<'a> {
 
     pub(super) fn texts(&mut self, keys: &[&str]) {
         for key in keys {
-            if self.map.get(*key).is_some_and(|value| !value.is_string()) {
-                let text = self.text(key);
-                self.put(key, json!(text));
+            let Some(value) = self.map.get(*key).filter(|value| !value.is_string()).cloned() else {
+                continue;
+            };
+            let text = words(&value);
+            if value.is_array() && !text.is_empty() || value.is_object() && !text.is_empty() {
+                self.note(key, &value, "read as text");
             }
+            self.put(key, json!(text));
         }
     }
 
     pub(super) fn lists(&mut self, keys: &[&str]) {
         for key in keys {
-            if let Some(value) = self.map.get(*key) {
-                let list = lenient::list(Some(value));
-                self.put(key, json!(list));
+            let Some(value) = self.map.get(*key).cloned() else { continue };
+            let list = match &value {
+                Value::Array(entries) => entries.iter().map(words).collect(),
+                Value::Object(_) => vec![words(&value)],
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    lenient::list(Some(&value))
+                }
+            };
+            let list = lenient::list(Some(&json!(list)));
+            if list.len() > lenient::list(Some(&value)).len() {
+                self.note(key, &value, "read as text");
             }
+            self.put(key, json!(list));
         }
     }
 
@@ -148,8 +180,19 @@ impl<'a> Record<'a> {
         let old = self.text(key);
         let flat = old.trim().to_lowercase().replace(['-', ' '], "_");
         let flat = match flat.as_str() {
-            "canceled" => "cancelled",
-            "complete" | "finished" => "completed",
+            "canceled" | "cancelled" => {
+                if known.contains(&"cancelled") { "cancelled" } else { "dropped" }
+            }
+            // Each kind of record has another word for what is over.
+            "complete" | "completed" | "finished" | "closed" | "committed" | "done"
+                if !known.contains(&flat.as_str()) =>
+            {
+                if known.contains(&"completed") {
+                    "completed"
+                } else {
+                    "done"
+                }
+            }
             "in_progress" | "active" | "started" => {
                 if known.contains(&"running") {
                     "running"

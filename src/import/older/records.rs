@@ -13,6 +13,8 @@ use crate::domain::sprint::Sprint;
 pub(super) struct Records {
     pub(super) requests: BTreeMap<RequestId, Request>,
     pub(super) items: BTreeMap<ItemId, Item>,
+    /// What sprints hold of items beside their records.
+    pub(super) copies: BTreeMap<ItemId, Item>,
     pub(super) sprints: BTreeMap<SprintId, Sprint>,
     pub(super) scheduler: Scheduler,
 }

@@ -111,8 +111,14 @@ fn tasks(reader: &mut Reader, text: &str) {
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let part =
             |tag: &str| between(task, tag).map(|(_, words)| words.trim()).unwrap_or_default();
-        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        reader.scope(&format!("{}: {}", one_line(part("name")), one_line(part("action"))));
+        let name = part("name").split_whitespace().collect::<Vec<_>>().join(" ");
+        reader.scope(&format!("{name}: {}", lines_of(part("action"))));
+        for (tag, label) in [("behavior", "Behavior"), ("verify", "Verify")] {
+            let words = lines_of(part(tag));
+            if !words.is_empty() {
+                reader.scope(&format!("{label}: {words}"));
+            }
+        }
         for criteria in [part("acceptance_criteria"), part("done")] {
             for criterion in criteria.lines().map(|line| line.trim().trim_start_matches("- ")) {
                 reader.criterion(criterion, 0, line);
@@ -120,6 +126,45 @@ fn tasks(reader: &mut Reader, text: &str) {
         }
         at += from + task.len();
     }
+    let after = text.get(at..).unwrap_or_default();
+    if let Some((_, words)) = between(after, "verification") {
+        reader.scope(&format!("Verify: {}", lines_of(words)));
+    }
+    if let Some((from, words)) = between(after, "success_criteria") {
+        let line = text[..at + from].matches('\n').count() + 1;
+        let line = u32::try_from(line).unwrap_or(u32::MAX);
+        for criterion in lines_of(words).lines() {
+            let criterion = ["- ", "[ ] ", "[x] "]
+                .iter()
+                .fold(criterion, |text, mark| text.strip_prefix(mark).unwrap_or(text));
+            reader.criterion(criterion, 0, line);
+        }
+    }
+}
+
+/// The lines of a text as they are written, without tags, blank lines and what all are indented by.
+fn lines_of(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    // A tag has its name right behind the bracket, and no bracket inside.
+    while let Some((before, after)) = rest.split_once('<') {
+        plain.push_str(before);
+        let named = after.trim_start_matches('/').starts_with(|c: char| c.is_ascii_lowercase());
+        match after.split_once('>') {
+            Some((tag, behind)) if named && !tag.contains(['<', '\n', ' ']) => rest = behind,
+            Some(_) | None => {
+                plain.push('<');
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    let lines: Vec<&str> = plain.lines().map(str::trim_end).filter(|it| !it.is_empty()).collect();
+    let indent = |line: &&str| line.len() - line.trim_start().len();
+    // The first line stands behind its tag.
+    let least = lines.iter().skip(1).map(indent).min().unwrap_or_default();
+    let cut = lines.iter().map(|line| line.get(least.min(indent(line))..).unwrap_or_default());
+    cut.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 /// A `<task …>`, and not the `<tasks>` around them.

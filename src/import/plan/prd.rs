@@ -119,11 +119,24 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                     (field, _) => said(&mut reader, field, text, *depth, *line),
                 }
             }
-            Block::Entry { depth: 0, text, .. } if place == Section::Requirements => {
-                requirement(&mut reader, text, RequirementTime::Now, *line);
+            Block::Entry { depth, text, .. } if let Some(when) = when(place) => {
+                match reader.plan.requirements.last_mut() {
+                    // What belongs to the one above it.
+                    Some(last) if *depth > 0 && last.when == when => {
+                        last.text = format!("{}\n{}", last.text, plain(text));
+                    }
+                    Some(_) | None => requirement(&mut reader, text, when, *line),
+                }
             }
-            Block::Entry { depth: 0, text, .. } if place == Section::NonGoals => {
-                requirement(&mut reader, text, RequirementTime::OutOfScope, *line);
+            Block::Row(cells) if let Some(when) = when(place) => {
+                let text =
+                    cells.split_first().map(|(id, rest)| format!("{id}: {}", rest.join(" | ")));
+                if let Some(text) = text.filter(|text| is_requirement(text)) {
+                    requirement(&mut reader, &text, when, *line);
+                }
+            }
+            Block::Line(text) if let Some(when) = when(place).filter(|_| is_requirement(text)) => {
+                requirement(&mut reader, text, when, *line);
             }
             Block::Code(text) if place == Section::Stories => reader.scope(text),
             Block::Row(cells) if place == Section::Stories => reader.scope(&cells.join(" | ")),
@@ -222,9 +235,26 @@ fn said(reader: &mut Reader, field: Field, text: &str, depth: usize, line: u32) 
     }
 }
 
+/// When what a section lists is wanted.
+const fn when(place: Section) -> Option<RequirementTime> {
+    match place {
+        Section::Requirements => Some(RequirementTime::Now),
+        Section::NonGoals => Some(RequirementTime::OutOfScope),
+        Section::Stories | Section::Other => None,
+    }
+}
+
+/// What the ids of requirements begin with.
+const REQUIREMENTS: [&str; 4] = ["FR", "R", "REQ", "NG"];
+
+/// Whether a text begins with the id of a requirement.
+fn is_requirement(text: &str) -> bool {
+    id_and_title(&plain(text), &REQUIREMENTS).is_some()
+}
+
 fn requirement(reader: &mut Reader, text: &str, when: RequirementTime, line: u32) {
     let text = plain(text);
-    let named = id_and_title(&text, &["FR", "R", "REQ", "NG"]);
+    let named = id_and_title(&text, &REQUIREMENTS);
     let (id, text) = match named {
         Some((id, text)) => (id, text.to_owned()),
         None => {

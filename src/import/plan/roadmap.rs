@@ -50,6 +50,8 @@ fn ids(text: &str) -> Vec<String> {
 pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut field, mut inside) = (Field::Scope, false);
+    // The level of the heading of the phase.
+    let mut of_phase = 0;
     // The boxes of the overview, which have the last word.
     let mut boxes: BTreeMap<String, bool> = BTreeMap::new();
     // The plans of each phase: whether all are ticked.
@@ -63,8 +65,18 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 let title = text.strip_prefix("Roadmap:").unwrap_or(text).trim();
                 title.clone_into(&mut reader.plan.title);
             }
-            Block::Heading { text, .. } => {
+            Block::Heading { level, text }
+                if inside && *level > of_phase && phase(text).is_none() =>
+            {
+                // A label as a heading of its own, perhaps with a remark in brackets.
+                let label = text.split(['(', ':']).next().unwrap_or_default().trim();
+                let label = label.to_lowercase().replace(['-', '_'], " ");
+                lists_plans = label == "plans";
+                field = labelled(&mut reader, &label, "", text, *line);
+            }
+            Block::Heading { level, text } => {
                 (field, lists_plans) = (Field::Scope, false);
+                of_phase = *level;
                 inside = match phase(text) {
                     Some((number, title)) => {
                         if let Ok(id) = PlanItemId::parse(&format!("phase-{number}")) {
@@ -103,6 +115,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 }
             },
             Block::Code(text) if inside => reader.scope(text),
+            Block::Row(cells) if inside => reader.scope(&cells.join(" | ")),
             Block::Line(_) | Block::Entry { .. } | Block::Row(_) | Block::Code(_) => {}
         }
     }

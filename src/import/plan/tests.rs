@@ -126,6 +126,36 @@ fn criteria_that_begin_with_the_name_of_a_block_stay_criteria() {
 }
 
 #[test]
+fn headings_within_a_phase_are_its_blocks() {
+    let item = first(
+        "# Roadmap: P\n### Phase 1: Oven\n**Goal:** heat\n| Path | Does |\n|---|---|\n| `/heat` | it heats |\n#### Success Criteria (what is true)\n1. it is hot\n2. it is safe\n#### Notes\nKeep it small.\n### Later\nNothing of it.\n",
+    );
+    assert_eq!(criteria(&item), ["it is hot", "it is safe"]);
+    for told in ["heat", "`/heat` | it heats", "Keep it small."] {
+        assert!(item.scope.contains(told), "{told}: {}", item.scope);
+    }
+    assert!(!item.scope.contains("Nothing"));
+}
+
+#[test]
+fn requirements_are_read_in_every_form() {
+    let stories = "## User Stories\n### US-001: A\n**Acceptance Criteria:**\n- a\n";
+    for listed in [
+        "- FR-1: it adds\n- FR-2: it prints\n",
+        "- **FR-1:** it adds\n  - to the cent\n- **FR-2:** it prints\n",
+        "| Id | What |\n|---|---|\n| FR-1 | it adds |\n| FR-2 | it prints |\n",
+        "Some words.\n\n**FR-1:** it adds\n\n**FR-2:** it prints\n",
+    ] {
+        let text = format!("# P\n{stories}## Functional Requirements\n{listed}");
+        let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
+        let named: Vec<&str> = plan.requirements.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!(named, ["FR-1", "FR-2"], "{listed}");
+        assert!(plan.requirements[0].text.starts_with("it adds"), "{:?}", plan.requirements[0]);
+        assert_eq!(plan.requirements[0].text.contains("to the cent"), listed.contains("cent"));
+    }
+}
+
+#[test]
 fn stories_below_a_heading_of_their_subject_are_stories() {
     let text = "# P\n## User Stories\n### Authentication\n#### US-001: Login\n**Acceptance Criteria:**\n- a\n#### US-002: Logout\n**Depends on:** US-001\n**Acceptance Criteria:**\n- b\n### Pages\n#### US-003: Home\n**Acceptance Criteria:**\n- c\n";
     let plan = PlanFile::read(text.as_bytes()).unwrap().plan;

@@ -319,6 +319,7 @@ impl Inline {
         older::take_over(&*disk, &root).map_err(|error| match error {
             ImportError::File(error) => StoreError::from(error),
             ImportError::Encode(error) => StoreError::from(error),
+            ImportError::NoCopy(_) | ImportError::Link(_) => panic!("{error}"),
         })?;
         let (mut journal, views, report) = recover(&disk, &root)?;
         // Small, so that the script meets the end of the zeros often and copies of the disk are cheap.

@@ -199,7 +199,8 @@ fn one_each(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes)
     }
 }
 
-/// The items of todos that are not over whose records are gone, as far as the todos still tell (9.7).
+/// The items of todos that are not over whose records are gone: as the sprint holds them, or as far as the todos still
+/// tell (9.7).
 pub(super) fn items_again(
     sprint: &Sprint,
     older: &Records,
@@ -222,15 +223,23 @@ pub(super) fn items_again(
         let path = inside(&item_path(&id));
         notes
             .repaired(&path, &format!("it was gone and comes back from {}", todo.progress.todo_id));
-        let mut item = todo.item_again(
-            id.clone(),
-            ItemKind::default(),
-            (&sprint.sprint_id, &sprint.work.todos),
-            epoch,
-        );
+        let mut item = older.copies.get(&id).cloned().unwrap_or_else(|| {
+            let among = (&sprint.sprint_id, &*sprint.work.todos);
+            todo.item_again(id.clone(), ItemKind::default(), among, epoch)
+        });
         // Where it stands follows from the todo.
         item.status = ItemStatus::Selected;
         again.insert(id, item);
+    }
+    // Selected in a planning that had made no todos of them yet.
+    for id in &sprint.work.selected_backlog_ids {
+        if older.items.contains_key(id) || again.contains_key(id) {
+            continue;
+        }
+        if let Some(item) = older.copies.get(id) {
+            notes.repaired(&inside(&item_path(id)), "it was gone and comes back from its sprint");
+            again.insert(id.clone(), item.clone());
+        }
     }
     again
 }
