@@ -198,6 +198,7 @@ async fn proxy(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
             generation: 1,
             began: Timestamp::from_millis(0),
             model: String::new(),
+            window: 200_000,
             allowance: Allowance::default(),
             shared: SharedBudgets::default(),
         },

@@ -123,6 +123,11 @@ impl Turn {
         self.terminal == Some(Terminal::Done)
     }
 
+    /// Whether a tool is at work.
+    pub(super) fn is_at_work(&self) -> bool {
+        !self.open_tools.is_empty()
+    }
+
     /// Whether the conversation can be cut here: it can be resumed, and no tool is at work.
     pub(super) fn is_between_tools(&self) -> bool {
         self.session.is_some() && self.open_tools.is_empty()

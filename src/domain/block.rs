@@ -80,6 +80,45 @@ impl BlockCode {
         self.as_str()
     }
 
+    /// Whether people are asked to say something, rather than to do something and try again.
+    #[must_use]
+    pub const fn asks_for_words(self) -> bool {
+        match self {
+            Self::RoleBlocked
+            | Self::StepFailed
+            | Self::AgentRefused
+            | Self::RunBudget
+            | Self::AdvisoryLimit
+            | Self::ReviewLimit
+            | Self::QaLimit
+            | Self::ReopenLimit
+            | Self::TurnsLimit
+            | Self::CounterLimit
+            | Self::PlannerContract
+            | Self::Questions
+            | Self::PlanRejected
+            | Self::ChecksFailing
+            | Self::NoChange
+            | Self::UnsolvedConflict
+            | Self::BeyondConflict
+            | Self::SolutionSentBack
+            | Self::RebaseConflict => true,
+            Self::NeedsRealAgent
+            | Self::NoSandbox
+            | Self::AgentAuth
+            | Self::AgentQuota
+            | Self::RateLimited
+            | Self::BudgetSpent
+            | Self::UnknownStep
+            | Self::Parts
+            | Self::ChecksNotStarted
+            | Self::ChecksInconclusive
+            | Self::PersonEdits
+            | Self::CommitFailed
+            | Self::Other => false,
+        }
+    }
+
     /// Whether the request stands at its commit rather than at a role's step.
     #[must_use]
     pub const fn is_about_the_commit(self) -> bool {

@@ -270,6 +270,18 @@ impl PriceTable {
         closest.map(|(_, price)| *price)
     }
 
+    /// The same, where a model without a price is as dear as the dearest one in the table.
+    #[must_use]
+    pub fn priced_at_most(&self, model: &str, usage: Usage) -> Usage {
+        match self.of(model) {
+            Some(_) => self.priced(model, usage),
+            None => {
+                let all = self.0.keys().map(|name| self.priced(name, usage));
+                all.max_by(|a, b| a.cost_usd.total_cmp(&b.cost_usd)).unwrap_or(usage)
+            }
+        }
+    }
+
     /// The usage with its cost, where it says none itself and the model has a price.
     #[must_use]
     pub fn priced(&self, model: &str, usage: Usage) -> Usage {

@@ -165,7 +165,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
 fn stands_on(turn: &Turn<'_>, kind: &EffectKind) -> Option<Car> {
     match kind {
         EffectKind::Rebase { onto, .. } => onto.clone(),
-        EffectKind::Checks { request_id, .. } => turn.request(request_id)?.work.behind.clone(),
+        EffectKind::Checks { request_id, .. } => {
+            let queued = turn.request(request_id).filter(|it| it.work.landing_since.is_some());
+            queued?.work.behind.clone()
+        }
         EffectKind::Commit { .. }
         | EffectKind::Base { .. }
         | EffectKind::UseChecks { .. }

@@ -278,7 +278,6 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     }
     // What reads as work or as a question may be about anything.
     let is_new = intent::read(&message.content).intent.is_some();
-    let awaits_words = |code| matches!(code, BlockCode::Questions | BlockCode::RoleBlocked);
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
         let is_here = match message.guild_id {
@@ -286,7 +285,7 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
             Some(_) => {
                 let answers = |it: &Blocked| {
                     it.paused_by.is_none()
-                        && (message.reply_to.is_some() || awaits_words(it.code) && !is_new)
+                        && (message.reply_to.is_some() || it.code.asks_for_words() && !is_new)
                 };
                 room.as_ref().is_some_and(|room| room.thread_id.is_none())
                     && route.channel_id == Some(message.channel_id)

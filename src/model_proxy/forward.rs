@@ -17,7 +17,7 @@ use super::limit;
 use super::meter::{BYTES, Meter};
 use super::servers::Server;
 use super::shared_budgets::OpenCall;
-use super::usage::Reader;
+use super::usage::{Reader, ResponseFacts};
 use crate::agents;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
@@ -116,6 +116,7 @@ pub(super) async fn pass(
         reader: Some(Reader::new(server.api, true)),
         meter: Arc::clone(meter),
         call: Some(call),
+        is_silence: false,
         asked,
         answered: 0,
     });
@@ -125,6 +126,9 @@ pub(super) async fn pass(
         // A server that has taken it may have worked on it all the time.
         Err(error) => error.is_timeout() && !error.is_connect(),
     };
+    if let Some(tap) = &mut tap {
+        tap.is_silence = sent.is_err();
+    }
     if let Some(tap) = tap.take_if(|_| !costs) {
         tap.forget();
     }
@@ -205,6 +209,7 @@ struct Tap {
     reader: Option<Reader>,
     meter: Arc<Meter>,
     call: Option<OpenCall>,
+    is_silence: bool,
     asked: Arc<AtomicU64>,
     answered: u64,
 }
@@ -230,7 +235,7 @@ impl Tap {
         // A token of a stream comes with many bytes around it.
         let answered =
             if reader.is_stream() { self.answered / EVENT_BYTES * BYTES } else { self.answered };
-        let mut facts = reader.finish();
+        let mut facts = ResponseFacts { is_silence: self.is_silence, ..reader.finish() };
         if let (Some(usage), false) = (&mut facts.cost, is_whole || facts.is_final) {
             usage.output_tokens = usage.output_tokens.max(self.answered / EVENT_BYTES);
         }

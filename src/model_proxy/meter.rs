@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -10,7 +11,6 @@ use super::error::ModelProxyError;
 use super::servers::ModelServers;
 use super::shared_budgets::{OpenCall, RunAllowance, RunSpending};
 use super::usage::ResponseFacts;
-use crate::domain::conversation::window_of;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::platform::{files, tasks};
@@ -20,8 +20,10 @@ pub(super) const KEPT: &str = "door.json";
 /// Bytes for a token where a server does not count.
 pub(super) const BYTES: u64 = 4;
 
-/// Tokens of a long answer: what a call may cost before it is known.
-const LONG_ANSWER: u64 = 64_000;
+/// Tokens of an answer, before one is known.
+const ANSWER: u64 = 8_000;
+/// How long a call waits for others at most: much less than an agent may be silent.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -86,6 +88,8 @@ pub(super) struct Meter {
     models: Arc<ModelServers>,
     /// The model that is asked for.
     asked: String,
+    /// Tokens that its conversation holds at most.
+    window: u64,
     run_dir: PathBuf,
     signs: watch::Sender<RateLimitSign>,
     /// Held while the count is written: whoever writes last writes the newest.
@@ -99,11 +103,11 @@ impl Meter {
         models: Arc<ModelServers>,
         run_dir: PathBuf,
     ) -> Meter {
-        let asked = run.model.clone();
+        let (asked, window) = (run.model.clone(), run.window);
         let spending = models.spending.begin(run, kept.counted.used());
         let signs = watch::Sender::new(RateLimitSign::default());
         let (kept, writing) = (Mutex::new(kept), Mutex::default());
-        Meter { kept, spending, models, asked, run_dir, signs, writing }
+        Meter { kept, spending, models, asked, window, run_dir, signs, writing }
     }
 
     /// Follows what servers say of rate limits.
@@ -145,14 +149,10 @@ impl Meter {
     /// A call of so many bytes, where that is known, begins when there is something left to spend for it; none where
     /// nothing is.
     pub(super) async fn call(&self, bytes: Option<u64>) -> Option<OpenCall> {
-        let window = window_of(&self.asked);
-        let asked = bytes.map_or(window, |bytes| (bytes / BYTES).min(window));
-        let input_tokens = asked.max(self.counted().last_input);
-        let cost = Usage { input_tokens, output_tokens: LONG_ANSWER, ..Usage::default() };
-        self.models
-            .spending
-            .call(&self.spending, self.models.prices.priced(&self.asked, cost))
-            .await
+        let input_tokens = bytes.map_or(self.window, |bytes| (bytes / BYTES).min(self.window));
+        let cost = Usage { input_tokens, output_tokens: ANSWER, ..Usage::default() };
+        let cost = self.models.prices.priced_at_most(&self.asked, cost);
+        self.models.spending.call(&self.spending, cost, LONGEST_WAIT).await
     }
 
     /// The run asks for more than it may spend.
@@ -163,7 +163,7 @@ impl Meter {
     /// Counts an answer: as it says, or by the bytes of question and answer.
     pub(super) fn add(&self, told: ResponseFacts, (asked, answered): (u64, u64)) {
         // A picture has more bytes than its tokens would have; what is worked on unseen may become anything.
-        let window = window_of(&self.asked);
+        let window = self.window;
         let guess = match told.is_unseen {
             true => Usage { input_tokens: window, output_tokens: window, ..Usage::default() },
             false => Usage {
@@ -183,10 +183,13 @@ impl Meter {
             let usage = prices.priced(&self.asked, usage);
             let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
-            self.spending.set(counted.usage);
+            self.spending.answered(counted.usage, usage);
             counted.requests += 1;
             counted.last_input = usage.input_tokens;
             counted.guessed |= guessed;
+            if told.is_silence {
+                return;
+            }
             counted.refused = told.refusal.is_some();
             counted.limited_until = None;
             kept.refusal = told.refusal.unwrap_or_default();

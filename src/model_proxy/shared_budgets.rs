@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::domain::budget::{Allowance, SharedBudgets};
 use crate::domain::ids::RunId;
@@ -21,6 +23,8 @@ pub struct RunAllowance {
     pub began: Timestamp,
     /// The model that is asked for: its price counts where the one that answers has none.
     pub model: String,
+    /// Tokens that a conversation holds at most.
+    pub window: u64,
     /// What it may spend by itself.
     pub allowance: Allowance,
     /// What others spend from as well.
@@ -37,6 +41,8 @@ pub(super) struct RunSpending {
 #[derive(Debug, Default)]
 struct Spent {
     usage: Usage,
+    /// What its dearest answers cost.
+    dearest: Option<Usage>,
     /// What each call under way is expected to cost.
     open: BTreeMap<u64, Usage>,
     /// Calls so far, by which they are told apart.
@@ -54,6 +60,19 @@ impl RunSpending {
 
     pub(super) fn set(&self, usage: Usage) {
         self.spent().usage = usage;
+    }
+
+    /// An answer is counted.
+    pub(super) fn answered(&self, in_all: Usage, answer: Usage) {
+        let mut spent = self.spent();
+        let before = spent.dearest.unwrap_or_default();
+        spent.usage = in_all;
+        spent.dearest = Some(Usage {
+            input_tokens: before.input_tokens.max(answer.input_tokens),
+            cached_tokens: before.cached_tokens.max(answer.cached_tokens),
+            output_tokens: before.output_tokens.max(answer.output_tokens),
+            cost_usd: before.cost_usd.max(answer.cost_usd),
+        });
     }
 
     /// What it has spent, with what is expected of its calls under way; none where there is none.
@@ -128,22 +147,31 @@ impl SpendingOfRuns {
         })
     }
 
-    /// A call begins, as soon as those under way leave it something to spend: of calls at the same time a budget is
-    /// passed by no more than by the last one of calls one after the other. None where the budget is spent.
-    pub(super) async fn call(&self, mine: &Arc<RunSpending>, cost: Usage) -> Option<OpenCall> {
+    /// A call begins, when those under way leave it something to spend, or have not ended for as long as it waits at most:
+    /// an answer too many is less harm than an agent that hears nothing. It is expected to cost what the dearest answers
+    /// did, before the first one `first`. None where the budget is spent.
+    pub(super) async fn call(
+        &self,
+        mine: &Arc<RunSpending>,
+        first: Usage,
+        wait: Duration,
+    ) -> Option<OpenCall> {
+        let until = Instant::now() + wait;
+        let mut is_late = false;
         loop {
             let ended = self.ended.notified();
             if self.is_spent(mine) {
                 return None;
             }
-            if let Some(call) = self.begin_call(mine, cost) {
+            let cost = mine.spent().dearest.unwrap_or(first);
+            if let Some(call) = self.begin_call(mine, cost, is_late) {
                 return Some(call);
             }
-            ended.await;
+            is_late = tokio::time::timeout_at(until, ended).await.is_err();
         }
     }
 
-    fn begin_call(&self, mine: &Arc<RunSpending>, cost: Usage) -> Option<OpenCall> {
+    fn begin_call(&self, mine: &Arc<RunSpending>, cost: Usage, is_late: bool) -> Option<OpenCall> {
         let all = self.runs();
         let own = |spent: Usage| mine.of.allowance.share(spent.plus(cost)) < 1.0;
         let fits = mine.expected().is_none_or(own)
@@ -153,7 +181,7 @@ impl SpendingOfRuns {
                 let spent = spent.map(|it| it.expected().unwrap_or_else(|| it.usage()));
                 is_free || left.share(spent.fold(cost, Usage::plus)) < 1.0
             });
-        if !fits {
+        if !fits && !is_late {
             return None;
         }
         let mut spent = mine.spent();
@@ -177,6 +205,7 @@ fn sharing<'r>(
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(600);
     const DAY: &str = "day 2026-03-24";
 
     fn run(name: &str, began: i64, left: u64, beside: &[&str]) -> RunAllowance {
@@ -187,6 +216,7 @@ mod tests {
             generation: 1,
             began: Timestamp::from_millis(began),
             model: String::new(),
+            window: 200_000,
             allowance: left,
             shared: SharedBudgets {
                 left: [(DAY.to_owned(), left)].into(),
@@ -221,23 +251,29 @@ mod tests {
         let all = SpendingOfRuns::default();
         let first = all.begin(run("r1", 1, 100, &[]), Usage::default());
         let second = all.begin(run("r2", 2, 100, &["r1"]), Usage::default());
-        let one = all.call(&first, tokens(40)).await.expect("a call");
-        let two = all.call(&second, tokens(40)).await.expect("a call");
+        let one = all.call(&first, tokens(40), LONG).await.expect("a call");
+        let two = all.call(&second, tokens(40), LONG).await.expect("a call");
         for spending in [&first, &second] {
-            assert!(all.begin_call(spending, tokens(40)).is_none(), "it waits");
-            assert!(all.begin_call(spending, tokens(10)).is_some(), "that much is left");
+            assert!(all.begin_call(spending, tokens(40), false).is_none(), "it waits");
+            assert!(all.begin_call(spending, tokens(10), false).is_some(), "that much is left");
         }
         // It cost more than was expected.
-        let waiting = async { all.call(&second, tokens(40)).await.is_some() };
+        let waiting = async { all.call(&second, tokens(40), LONG).await.is_some() };
         let counting = async {
             first.set(tokens(90));
             drop(one);
-            assert!(all.begin_call(&second, tokens(5)).is_none());
+            assert!(all.begin_call(&second, tokens(5), false).is_none());
             drop(two);
         };
         assert_eq!(tokio::join!(waiting, counting), (true, ()), "nobody is before it any more");
+        // One that hangs holds up nobody for long; what an answer cost is what the next one is expected to cost.
+        first.answered(tokens(50), tokens(30));
+        let _hangs = all.call(&first, tokens(1), LONG).await.expect("a call");
+        assert!(all.begin_call(&second, tokens(20), false).is_none());
+        assert!(all.call(&second, tokens(20), Duration::ZERO).await.is_some());
+        first.set(tokens(90));
         second.set(tokens(10));
-        assert!(all.call(&second, tokens(1)).await.is_none(), "it is spent");
+        assert!(all.call(&second, tokens(1), LONG).await.is_none(), "it is spent");
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(super) struct ResponseFacts {
     pub(super) refusal: Option<String>,
     /// The model goes on without anybody who listens (`background` of the Responses API).
     pub(super) is_unseen: bool,
+    /// No answer came at all in the time that one may take.
+    pub(super) is_silence: bool,
 }
 
 impl Reader {
@@ -118,6 +120,7 @@ impl Reader {
             is_final: self.is_final,
             refusal: self.refusal,
             is_unseen: self.is_unseen,
+            is_silence: false,
         }
     }
 

@@ -17,7 +17,7 @@ use super::worker::Worker;
 use super::{rate_limits, refused_calls};
 use crate::agents::{self, AgentOutcome, Confinement, Mailbox, RunSpec, Watch};
 use crate::domain::assignment::RunCall;
-use crate::domain::conversation::Conversation;
+use crate::domain::conversation::{Conversation, window_of};
 use crate::domain::evidence::{ChangedPath, Isolation, ReportedWork};
 use crate::domain::run::{FailKind, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
@@ -151,6 +151,7 @@ impl RunAgent {
                 generation: job.generation,
                 began: job.started_at,
                 model: job.model.clone(),
+                window: job.run.limits.context_window.unwrap_or_else(|| window_of(&job.model)),
                 allowance: proxy.allowance,
                 shared: proxy.shared_budgets,
             },

@@ -146,15 +146,20 @@ async fn a_cancelled_run_is_asked_to_stop() {
     assert!(told.contains("session/cancel"), "{told}");
 }
 
-/// Starts a run, and drops it as soon as a tool is at work: what a killed team does.
-async fn abandoned(spec: &RunSpec) {
+/// A tool is at work.
+fn at_work(event: &Event) -> bool {
+    matches!(event, Event::ToolStart { .. })
+}
+
+/// Starts a run, and drops it as soon as this has come: what a killed team does.
+async fn abandoned(spec: &RunSpec, is_it: impl Fn(&Event) -> bool) {
     let (events, mut seen) = tokio::sync::mpsc::channel(64);
     let watch = Watch { events: Some(events), ..Watch::default() };
     let driver = Driver::default();
-    let at_work = async { while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {} };
+    let has_come = async { while !seen.recv().await.is_some_and(|event| is_it(&event)) {} };
     tokio::select! {
         outcome = driver.run(spec, &CONTRACT, &watch) => panic!("over already: {outcome:?}"),
-        () = in_time(at_work) => {}
+        () = in_time(has_come) => {}
     }
 }
 
@@ -167,7 +172,7 @@ async fn adopt(spec: &RunSpec) -> Option<AgentOutcome> {
 async fn an_agent_cut_off_with_the_team_is_gone_and_its_conversation_goes_on() {
     let place = place().await;
     let spec = scripted(&place, "cut", "waits");
-    abandoned(&spec).await;
+    abandoned(&spec, at_work).await;
     assert_eq!(adopt(&spec).await, None);
     assert_eq!(crate::scenarios::left_in(place.folder.path()), Vec::<String>::new());
     let session = conversation(&spec.run_dir, &spec.agent);
@@ -177,16 +182,30 @@ async fn an_agent_cut_off_with_the_team_is_gone_and_its_conversation_goes_on() {
     // It goes on there, and when it is cut off again, there once more.
     let mut again = scripted(&place, "cut-again", "waits");
     again.resume = session;
-    abandoned(&again).await;
+    abandoned(&again, at_work).await;
     assert_eq!(adopt(&again).await, None);
     assert_eq!(conversation(&again.run_dir, &again.agent).as_deref(), Some("s-1"));
-    // What it had handed in and was told that it is kept counts.
-    let handed_in = scripted(&place, "handed-in", "waits");
-    abandoned(&handed_in).await;
-    teams::agents::submit(&handed_in.run_dir, &result()).unwrap();
-    let adopted = adopt(&handed_in).await.expect("an outcome");
-    let RunOutcome::Result(done) = &adopted.outcome else { panic!("{adopted:?}") };
-    assert_eq!(done.summary, "did it");
+}
+
+/// What it had handed in and was told that it is kept counts, unless it was at work again.
+#[tokio::test]
+async fn what_an_agent_that_is_cut_off_had_handed_in_counts() {
+    let place = place().await;
+    for (mode, counts) in [("thinks", true), ("waits", false)] {
+        let spec = scripted(&place, mode, mode);
+        abandoned(&spec, |event| match counts {
+            true => matches!(event, Event::ToolEnd { .. }),
+            false => matches!(event, Event::ToolStart { .. }),
+        })
+        .await;
+        teams::agents::submit(&spec.run_dir, &result()).unwrap();
+        let adopted = adopt(&spec).await;
+        let summary = adopted.map(|adopted| match adopted.outcome {
+            RunOutcome::Result(done) => done.summary.clone(),
+            RunOutcome::Failed { .. } => panic!("{adopted:?}"),
+        });
+        assert_eq!(summary.as_deref(), counts.then_some("did it"));
+    }
 }
 
 #[tokio::test]

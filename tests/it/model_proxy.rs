@@ -136,6 +136,7 @@ impl Place {
                 generation: 1,
                 began: Timestamp::from_millis(0),
                 model: String::new(),
+                window: 200_000,
                 allowance: Allowance::default(),
                 shared: SharedBudgets::default(),
             },

@@ -112,9 +112,10 @@ impl Driver {
             })
             .await??
         };
+        // It could not go on without somebody to talk to. What it had handed in counts, unless it was changing something
+        // again.
         let is_cut_off = exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over();
-        if is_cut_off && submitted(run_dir).is_none() {
-            // It could not go on without somebody to talk to.
+        if is_cut_off && (turn.is_at_work() || submitted(run_dir).is_none()) {
             return Ok(None);
         }
         let label = self.label(&spec).await;
@@ -216,7 +217,7 @@ impl Driver {
         progress.add(spec, number, &turn);
         let submitted = submitted(&spec.run_dir);
         let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
-        let is_cut_off = exit.ended_by == EndedBy::ParentGone;
+        let is_cut_off = exit.ended_by == EndedBy::ParentGone && !turn.is_over();
         // What was done when the budget was used up is done.
         let is_done = is_over_budget && (turn.is_done() || submitted.is_some());
         if let Some(stuck) = stuck.filter(|_| !is_done) {

@@ -213,9 +213,11 @@ fn queue(
             continue;
         }
         let pieces = all.split_off(all.len().min(1));
-        let waits = all.pop();
-        if let Some(first) = &waits {
+        let mut waits = all.pop();
+        if let Some(first) = &mut waits {
             for piece in pieces {
+                // The last piece has what people wrote for the whole.
+                first.persons_criteria.extend(piece.persons_criteria.iter().cloned());
                 sprint::hand_over_dependents(
                     turn,
                     &piece.backlog_id,
@@ -317,7 +319,6 @@ fn made(
         put.persons_criteria = waits.persons_criteria;
         put.persons_criteria.retain(|one| !of_plan.contains(&one.text.as_str()));
         put.acceptance_criteria.extend(put.persons_criteria.iter().cloned());
-        put.summary = waits.summary;
         put.carry_over_of = waits.carry_over_of;
         put.created_at = waits.created_at;
         put.kind = waits.kind;

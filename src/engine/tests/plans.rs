@@ -261,6 +261,7 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
         depends_on: vec![first.backlog_id.clone()],
         piece_of: first.plan.clone(),
         plan: None,
+        persons_criteria: vec!["`US-1` is there".into(), "it prints".into()],
         ..first.clone()
     };
     world.state.apply(&Change::save(half));
@@ -281,6 +282,8 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
     let now = world.item(&first.backlog_id);
     assert_eq!((now.scope.as_str(), now.depends_on.len()), ("Effort: 2.5d\ndo US-1!", 0));
     assert_eq!(status(&world, &backlog_id), ItemStatus::Dropped);
+    let told: Vec<&str> = now.acceptance_criteria.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(told, ["`US-1` is there", "it prints"], "what a person wrote for the whole stays");
     let waits = world.item(&second_id);
     assert_eq!(
         (waits.status, waits.depends_on),

@@ -181,7 +181,11 @@ impl<'a> Record<'a> {
         let flat = old.trim().to_lowercase().replace(['-', ' '], "_");
         let flat = match flat.as_str() {
             "canceled" | "cancelled" => {
-                if known.contains(&"cancelled") { "cancelled" } else { "dropped" }
+                if known.contains(&"cancelled") {
+                    "cancelled"
+                } else {
+                    "dropped"
+                }
             }
             // Each kind of record has another word for what is over.
             "complete" | "completed" | "finished" | "closed" | "committed" | "done"

@@ -113,8 +113,8 @@ fn tasks(reader: &mut Reader, text: &str) {
             |tag: &str| between(task, tag).map(|(_, words)| words.trim()).unwrap_or_default();
         let name = part("name").split_whitespace().collect::<Vec<_>>().join(" ");
         reader.scope(&format!("{name}: {}", lines_of(part("action"))));
-        for (tag, label) in [("behavior", "Behavior"), ("verify", "Verify")] {
-            let words = lines_of(part(tag));
+        let (behavior, verify) = (lines_of(part("behavior")), verified(part("verify")));
+        for (label, words) in [("Behavior", behavior), ("Verify", verify)] {
             if !words.is_empty() {
                 reader.scope(&format!("{label}: {words}"));
             }
@@ -128,7 +128,7 @@ fn tasks(reader: &mut Reader, text: &str) {
     }
     let after = text.get(at..).unwrap_or_default();
     if let Some((_, words)) = between(after, "verification") {
-        reader.scope(&format!("Verify: {}", lines_of(words)));
+        reader.scope(&format!("Verify: {}", verified(words)));
     }
     if let Some((from, words)) = between(after, "success_criteria") {
         let line = text[..at + from].matches('\n').count() + 1;
@@ -142,28 +142,20 @@ fn tasks(reader: &mut Reader, text: &str) {
     }
 }
 
-/// The lines of a text as they are written, without tags, blank lines and what all are indented by.
+/// How something is verified: the lines of it, without the tags that say by whom.
+fn verified(text: &str) -> String {
+    let tags = ["automated", "manual", "human"].into_iter();
+    let tags = tags.flat_map(|tag| [format!("<{tag}>"), format!("</{tag}>")]);
+    lines_of(&tags.fold(text.to_owned(), |text, tag| text.replace(&tag, "")))
+}
+
+/// The lines of a text as they are written, without blank lines and what all are indented by.
 fn lines_of(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    // A tag has its name right behind the bracket, and no bracket inside.
-    while let Some((before, after)) = rest.split_once('<') {
-        plain.push_str(before);
-        let named = after.trim_start_matches('/').starts_with(|c: char| c.is_ascii_lowercase());
-        match after.split_once('>') {
-            Some((tag, behind)) if named && !tag.contains(['<', '\n', ' ']) => rest = behind,
-            Some(_) | None => {
-                plain.push('<');
-                rest = after;
-            }
-        }
-    }
-    plain.push_str(rest);
-    let lines: Vec<&str> = plain.lines().map(str::trim_end).filter(|it| !it.is_empty()).collect();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|it| !it.is_empty()).collect();
     let indent = |line: &&str| line.len() - line.trim_start().len();
     // The first line stands behind its tag.
     let least = lines.iter().skip(1).map(indent).min().unwrap_or_default();
-    let cut = lines.iter().map(|line| line.get(least.min(indent(line))..).unwrap_or_default());
+    let cut = lines.iter().map(|line| line.get(least.min(indent(line))..).unwrap_or(line));
     cut.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 

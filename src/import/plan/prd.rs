@@ -58,6 +58,8 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let mut reader = Reader::default();
     let (mut place, mut field, mut story_level) = (Section::Other, Field::Scope, STORY);
     let mut counted = 0;
+    // What is listed next belongs to a requirement that stands in a paragraph.
+    let mut is_open = false;
     // Whether the block that is being read is an entry of a list of blocks.
     let mut is_listed = false;
     // Below the heading of a subject, before its first story.
@@ -120,23 +122,32 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 }
             }
             Block::Entry { depth, text, .. } if let Some(when) = when(place) => {
+                let is_own = is_requirement(text) || *depth == 0 && !is_open;
                 match reader.plan.requirements.last_mut() {
                     // What belongs to the one above it.
-                    Some(last) if *depth > 0 && last.when == when => {
+                    Some(last) if !is_own && last.when == when => {
                         last.text = format!("{}\n{}", last.text, plain(text));
                     }
-                    Some(_) | None => requirement(&mut reader, text, when, *line),
+                    Some(_) | None => {
+                        requirement(&mut reader, text, when, *line);
+                        is_open = false;
+                    }
                 }
             }
             Block::Row(cells) if let Some(when) = when(place) => {
                 let text =
                     cells.split_first().map(|(id, rest)| format!("{id}: {}", rest.join(" | ")));
-                if let Some(text) = text.filter(|text| is_requirement(text)) {
+                // A table may also tell where each of them is done.
+                if let Some(text) = text.filter(|text| is_new(&reader, text)) {
                     requirement(&mut reader, &text, when, *line);
                 }
             }
-            Block::Line(text) if let Some(when) = when(place).filter(|_| is_requirement(text)) => {
-                requirement(&mut reader, text, when, *line);
+            Block::Line(text) if let Some(when) = when(place) => {
+                // Words about some of them are not one of them.
+                is_open = bold_label(text).is_some() && is_new(&reader, text);
+                if is_open {
+                    requirement(&mut reader, text, when, *line);
+                }
             }
             Block::Code(text) if place == Section::Stories => reader.scope(text),
             Block::Row(cells) if place == Section::Stories => reader.scope(&cells.join(" | ")),
@@ -250,6 +261,14 @@ const REQUIREMENTS: [&str; 4] = ["FR", "R", "REQ", "NG"];
 /// Whether a text begins with the id of a requirement.
 fn is_requirement(text: &str) -> bool {
     id_and_title(&plain(text), &REQUIREMENTS).is_some()
+}
+
+/// Whether it is one that was not read yet.
+fn is_new(reader: &Reader, text: &str) -> bool {
+    let text = plain(text);
+    let named = id_and_title(&text, &REQUIREMENTS);
+    let known = |id: &str| reader.plan.requirements.iter().any(|it| it.id.as_str() == id);
+    named.is_some_and(|(id, _)| !known(&id))
 }
 
 fn requirement(reader: &mut Reader, text: &str, when: RequirementTime, line: u32) {

@@ -69,10 +69,11 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 if inside && *level > of_phase && phase(text).is_none() =>
             {
                 // A label as a heading of its own, perhaps with a remark in brackets.
-                let label = text.split(['(', ':']).next().unwrap_or_default().trim();
+                let (label, rest) = text.split_once(':').unwrap_or((text, ""));
+                let label = label.split('(').next().unwrap_or_default().trim();
                 let label = label.to_lowercase().replace(['-', '_'], " ");
                 lists_plans = label == "plans";
-                field = labelled(&mut reader, &label, "", text, *line);
+                field = labelled(&mut reader, &label, rest.trim(), text, *line);
             }
             Block::Heading { level, text } => {
                 (field, lists_plans) = (Field::Scope, false);

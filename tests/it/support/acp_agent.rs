@@ -119,9 +119,13 @@ impl Agent {
                 message("m", &answer("did it"));
                 end("end_turn");
             }
-            "waits" if self.prompts == 1 => {
+            "waits" | "thinks" if self.prompts == 1 => {
                 update(json!({"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "think",
                     "title": "thinking", "status": "in_progress"}));
+                if self.mode == "thinks" {
+                    update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "t",
+                        "status": "completed"}));
+                }
                 while let Some(line) = heard() {
                     if line["method"] == "session/cancel" {
                         break;

@@ -152,6 +152,7 @@ pub(crate) async fn proxy_to(
             generation: 1,
             began: Timestamp::from_millis(0),
             model: String::new(),
+            window: 200_000,
             allowance,
             shared: SharedBudgets::default(),
         },

@@ -28,7 +28,8 @@ const INTERNAL: &[&str] =
 /// Makes the records agree.
 pub(super) fn repair(older: &mut Records, notes: &mut Notes) {
     slot(older, notes);
-    for item in older.items.values_mut().filter(|item| item.fingerprint.is_empty()) {
+    let all = older.items.values_mut().chain(older.copies.values_mut());
+    for item in all.filter(|item| item.fingerprint.is_empty()) {
         item.fingerprint = item_fingerprint(&item.title, &item.scope, item.kind);
     }
     let active = older.scheduler.active_sprint_id.clone();
