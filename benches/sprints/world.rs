@@ -168,7 +168,8 @@ impl World {
     }
 
     pub(crate) fn command(&mut self, command: Command) {
-        let answer = self.submit(Event::Command { actor: Actor::Operator, command });
+        let answer =
+            self.submit(Event::Command { actor: Actor::Operator, command, interaction: None });
         let Answer::Say(content) = &answer else { panic!("{answer:?}") };
         assert!(!content.key.contains("refused"), "{content:?}");
     }

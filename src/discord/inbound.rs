@@ -9,7 +9,7 @@ use crate::discord::rest::Rest;
 use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::actor::Actor;
 use crate::domain::commands::Question;
-use crate::domain::ids::{ChannelId, MessageId};
+use crate::domain::ids::{ChannelId, InteractionId, MessageId};
 use crate::domain::incoming::{Command, Message};
 use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
@@ -147,6 +147,7 @@ impl Suggest {
 /// The way to answer a command: one text that only the person sees, within 15 minutes.
 #[derive(Debug)]
 pub struct InteractionReply {
+    pub(crate) interaction: InteractionId,
     pub(crate) rest: Rest,
     pub(crate) catalog: Catalog,
     pub(crate) application: u64,
@@ -155,6 +156,12 @@ pub struct InteractionReply {
 }
 
 impl InteractionReply {
+    /// What it answers.
+    #[must_use]
+    pub const fn interaction(&self) -> InteractionId {
+        self.interaction
+    }
+
     /// The language that Discord speaks to the person.
     #[must_use]
     pub const fn language(&self) -> Language {

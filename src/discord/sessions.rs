@@ -54,8 +54,12 @@ pub(crate) struct EventPosition {
 struct Record {
     #[serde(default)]
     session: Option<SavedSession>,
-    #[serde(default)]
+    /// The interactions that an earlier build has dealt with.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     interactions: VecDeque<u64>,
+    /// Those that this process has heard of.
+    #[serde(skip)]
+    heard: VecDeque<u64>,
     #[serde(skip)]
     life: u64,
 }
@@ -183,22 +187,18 @@ impl Sessions {
         }
     }
 
-    /// Whether an interaction is met for the first time, by this process or an earlier one. Written down
-    /// before it is dealt with: the person sees when a command comes to nothing, but not that it was
-    /// carried out twice.
+    /// Whether an interaction is met for the first time by this process. The team's records say which an earlier one
+    /// has carried out.
     pub(crate) fn is_new(&self, bot: Bot, interaction: u64) -> bool {
         let mut inner = self.lock();
         let record = inner.bots.entry(bot).or_default();
-        if record.interactions.contains(&interaction) {
+        if record.interactions.contains(&interaction) || record.heard.contains(&interaction) {
             return false;
         }
-        record.interactions.push_back(interaction);
-        if record.interactions.len() > INTERACTIONS {
-            record.interactions.pop_front();
+        record.heard.push_back(interaction);
+        if record.heard.len() > INTERACTIONS {
+            record.heard.pop_front();
         }
-        inner.changed.insert(bot);
-        drop(inner);
-        self.flush();
         true
     }
 
@@ -301,13 +301,16 @@ mod tests {
     }
 
     #[test]
-    fn an_interaction_is_met_once_over_restarts_and_a_damaged_file_is_no_session() {
+    fn an_interaction_is_met_once_and_a_damaged_file_is_no_session() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = Sessions::of(folder.path());
         assert!(sessions.is_new(None, 7) && !sessions.is_new(None, 7));
         let again = Sessions::of(folder.path());
         assert_eq!(again.load(None), None);
-        assert!(!again.is_new(None, 7) && again.is_new(Some(Role::Qa), 7));
+        assert!(again.is_new(None, 7) && again.is_new(Some(Role::Qa), 7));
+        files::write(&again.path(None), "{\"interactions\": [8]}").unwrap();
+        assert_eq!(again.load(None), None);
+        assert!(!again.is_new(None, 8), "an earlier build has dealt with it");
         files::write(&again.path(None), "{\"session\": 5").unwrap();
         assert_eq!(again.load(None), None);
     }

@@ -7,7 +7,8 @@ use crate::domain::actor::Actor;
 use crate::domain::effect::{EffectOutcome, GitObstacle};
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::{
-    BootId, CallId, ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId,
+    BootId, CallId, ChannelId, EffectId, EnvelopeId, InteractionId, MessageId, OutgoingId,
+    RequestId, RunId,
 };
 use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::OutgoingOutcome;
@@ -56,6 +57,9 @@ pub enum Event {
         actor: Actor,
         /// What.
         command: Command,
+        /// The interaction by which it came, where it was one: it is carried out once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interaction: Option<InteractionId>,
     },
     /// A role worker takes a delegate envelope and is about to start an agent.
     RunStarting(Run),

@@ -224,6 +224,8 @@ snowflake! {
     MessageId;
     /// A server.
     GuildId;
+    /// A slash command, a press of a button or a form; grows with time.
+    InteractionId;
     /// A role of the server, as opposed to a role of the team.
     ServerRoleId;
 }

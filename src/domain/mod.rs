@@ -24,6 +24,7 @@ pub mod ids;
 pub mod incoming;
 pub mod ingress;
 pub mod intent;
+pub mod interactions;
 pub mod item;
 pub mod language;
 pub mod lenient;

@@ -14,6 +14,7 @@ use crate::domain::effect::Effect;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::gate::{Gate, GateState};
 use crate::domain::ids::{EffectId, ItemId, OutgoingId, RequestId, RunId, SprintId};
+use crate::domain::interactions::Interactions;
 use crate::domain::item::Item;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::operation::{Operation, OperationStatus};
@@ -237,6 +238,8 @@ records! {
     Scheduler(Scheduler),
     /// What was spent.
     Spending(Spending),
+    /// The interactions that were carried out.
+    Interactions(Interactions),
     /// The steps that requests go by.
     Lifecycle(Lifecycle),
 }
@@ -434,6 +437,12 @@ impl Record for Spending {
 
     fn path(&self) -> String {
         "spending.json".to_owned()
+    }
+}
+
+impl Record for Interactions {
+    fn path(&self) -> String {
+        "interactions.json".to_owned()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::domain::ids::{
     ChannelId, EffectId, EnvelopeId, GateId, ItemId, OperationId, OutgoingId, PlanId, RequestId,
     RunId, SprintId,
 };
+use crate::domain::interactions::Interactions;
 use crate::domain::item::Item;
 use crate::domain::lifecycle::{Lifecycle, Step, Subject};
 use crate::domain::operation::Operation;
@@ -84,6 +85,9 @@ pub struct State {
     /// What was spent.
     #[serde(default)]
     pub spending: Arc<Spending>,
+    /// The interactions that were carried out.
+    #[serde(default)]
+    pub interactions: Arc<Interactions>,
 }
 
 /// The key of a session.
@@ -170,6 +174,7 @@ impl State {
             AnyRecord::Lifecycle(it) => keep(&mut self.lifecycles, it.digest().to_owned(), it),
             AnyRecord::Scheduler(it) => self.scheduler = Arc::clone(it),
             AnyRecord::Spending(it) => self.spending = Arc::clone(it),
+            AnyRecord::Interactions(it) => self.interactions = Arc::clone(it),
         }
     }
 
@@ -207,10 +212,13 @@ impl State {
             .chain(self.lifecycles.values().cloned().map(AnyRecord::Lifecycle));
         let scheduler = (*self.scheduler != Scheduler::default()).then_some(&self.scheduler);
         let spending = (*self.spending != Spending::default()).then_some(&self.spending);
+        let interactions = &self.interactions;
+        let interactions = (**interactions != Interactions::default()).then_some(interactions);
         requests
             .chain(rest)
             .chain(scheduler.cloned().map(AnyRecord::Scheduler))
             .chain(spending.cloned().map(AnyRecord::Spending))
+            .chain(interactions.cloned().map(AnyRecord::Interactions))
     }
 
     /// The lifecycle of a digest; the one that is built in where none is known.

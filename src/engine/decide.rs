@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use crate::domain::actor::Actor;
+use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::IdSupply;
+use crate::domain::interactions::Interactions;
 use crate::domain::policy::Policy;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -33,6 +35,7 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
     let Input { event, now, ids } = input;
     let mut turn = Turn::new(state, policy, now, ids);
     let shows_board = pinned_board::may_be_shown(&event);
+    let mut interaction_id = None;
     let answer = match event {
         Event::Started { announce, serves } => recovery::started(&mut turn, announce, &serves),
         Event::Message(message) => intake::message(&mut turn, message),
@@ -51,11 +54,15 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
             Answer::Accepted
         }
         Event::ChannelsChanged => outbox::channels_changed(&mut turn),
-        Event::Command { actor, command } => match &actor {
+        Event::Command { interaction: Some(id), .. } if state.interactions.knows(id) => {
+            Answer::Ignored("it was done already")
+        }
+        Event::Command { actor, command, interaction } => match &actor {
             Actor::Agent { run_id, call, .. } if runs::has_called(&mut turn, run_id, call) => {
                 Answer::Ignored("it was done already")
             }
             Actor::Agent { .. } | Actor::Person { .. } | Actor::Deleter | Actor::Operator => {
+                interaction_id = interaction;
                 commands::command(&mut turn, &actor, command)
             }
         },
@@ -102,7 +109,14 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
     if shows_board {
         pinned_board::refresh(&mut turn);
     }
-    turn.finish(answer)
+    let mut decision = turn.finish(answer);
+    // What changes nothing may be asked again.
+    if let Some(id) = interaction_id.filter(|_| !decision.changes.is_empty()) {
+        let mut interactions = Interactions::clone(&state.interactions);
+        interactions.note(id, now);
+        decision.changes.push(Change::save(interactions));
+    }
+    decision
 }
 
 /// What follows from the event beyond the request that it was about: sprints get on, whoever is first in the queue

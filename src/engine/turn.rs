@@ -495,6 +495,7 @@ fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
         | AnyRecord::Sprint(_)
         | AnyRecord::Scheduler(_)
         | AnyRecord::Spending(_)
+        | AnyRecord::Interactions(_)
         | AnyRecord::Lifecycle(_) => None,
     }
 }

@@ -255,7 +255,7 @@ async fn answered(team: &Arc<Team>, question: Question) -> Reply {
 
 /// Brings a command to the engine and puts its answer into words.
 pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply {
-    match team.hub.submit(Event::Command { actor, command }).await {
+    match team.hub.submit(Event::Command { actor, command, interaction: None }).await {
         Ok(Answer::Say(content)) => said(team, true, content),
         Ok(Answer::Refused(content)) => said(team, false, content),
         Ok(Answer::Accepted) => Reply { ok: true, text: "done".to_owned(), content: None },

@@ -8,9 +8,11 @@ use super::ended::with_ended;
 use super::hub::HubError;
 use super::plan_file;
 use super::team::Team;
-use crate::discord::{Facts, Inbound, TakenMessage};
+use crate::discord::{Facts, Inbound, InteractionReply, TakenMessage};
+use crate::domain::actor::Actor;
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
+use crate::domain::incoming::Command;
 use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, standing};
@@ -94,29 +96,22 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
             Event::Seen { channel_id, message_id }
         }
         Inbound::Command { actor, command, reply } => {
-            let team = Arc::clone(team);
-            tasks::spawn("command", async move {
-                let command = with_ended(&team, command).await;
-                match team.hub.submit(Event::Command { actor, command }).await {
-                    Ok(Answer::Say(content) | Answer::Refused(content)) => {
-                        reply.say(&content).await
-                    }
-                    // What came of it is seen where it was pressed.
-                    Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
-                    Err(error) => {
-                        tracing::warn!(%error, "a command was not carried out");
-                        reply.not_carried_out().await;
-                    }
-                }
-            });
-            return Ok(());
+            let command = with_ended(team, command).await;
+            return carry_out(team, actor, command, reply).await;
         }
         Inbound::Plan { actor, dropped, reply } => {
-            let team = Arc::clone(team);
-            tasks::spawn("plan", async move {
-                plan_file::import(&team, actor, dropped, reply).await;
-            });
-            return Ok(());
+            return match plan_file::command(team, dropped, reply.language()).await {
+                Ok(command) => carry_out(team, actor, command, reply).await,
+                Err(content) => {
+                    tasks::spawn("command", async move {
+                        match content {
+                            Some(content) => reply.say(&content).await,
+                            None => reply.not_carried_out().await,
+                        }
+                    });
+                    Ok(())
+                }
+            };
         }
         Inbound::Question { actor, question, reply } => {
             let team = Arc::clone(team);
@@ -141,6 +136,33 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         }
     };
     tell(team, event).await
+}
+
+/// Carries a command out, and answers. Until what came of it is durable, Discord counts as not heard: the next start hears
+/// it again, and the records know whether it was done.
+async fn carry_out(
+    team: &Team,
+    actor: Actor,
+    command: Command,
+    reply: InteractionReply,
+) -> Result<(), HubError> {
+    let interaction = Some(reply.interaction());
+    let answer = team.hub.submit(Event::Command { actor, command, interaction }).await;
+    if let Err(error @ HubError::Closed) = answer {
+        return Err(error);
+    }
+    tasks::spawn("command", async move {
+        match answer {
+            Ok(Answer::Say(content) | Answer::Refused(content)) => reply.say(&content).await,
+            // What came of it is seen where it was pressed.
+            Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
+            Err(error) => {
+                tracing::warn!(%error, "a command was not carried out");
+                reply.not_carried_out().await;
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Older workspaces name no server: the one that the bot is in is home. Where there are several, a person has to

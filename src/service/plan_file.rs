@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::discord::{DroppedPlan, InteractionReply};
-use crate::domain::actor::Actor;
-use crate::domain::event::Event;
+use crate::discord::DroppedPlan;
 use crate::domain::ids::PlanItemId;
 use crate::domain::incoming::Command;
+use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
 use crate::domain::plan::Severity;
-use crate::engine::Answer;
 use crate::engine::plan::check;
 use crate::import::plan::{LARGEST, LineProblem, PlanFile, PlanReadError, plan_id};
 use crate::platform::beneath::Folder;
@@ -74,41 +72,30 @@ impl CheckedPlan {
     }
 }
 
-/// Takes in a plan that somebody dropped, and answers.
-pub(super) async fn import(
+/// The command that takes in a plan that somebody dropped, or what to answer.
+pub(super) async fn command(
     team: &Team,
-    actor: Actor,
     dropped: DroppedPlan,
-    reply: InteractionReply,
-) {
+    language: Language,
+) -> Result<Command, Option<Content>> {
     let root = team.root().to_owned();
     let name = dropped.name.clone();
-    let read = tasks::blocking(move || command(&root, &dropped)).await;
-    let command = match read {
-        Ok(Ok(command)) => command,
+    match tasks::blocking(move || read(&root, &dropped)).await {
+        Ok(Ok(command)) => Ok(command),
         Ok(Err(faults)) => {
             let values = [("name".to_owned(), name.into()), ("faults".to_owned(), faults.into())];
-            let (key, language) = ("plan.unreadable".to_owned(), reply.language());
-            let content = Content { key, values: values.into_iter().collect(), language };
-            return reply.say(&content).await;
+            let key = "plan.unreadable".to_owned();
+            Err(Some(Content { key, values: values.into_iter().collect(), language }))
         }
         Err(error) => {
             tracing::warn!(%error, "a plan was not read");
-            return reply.not_carried_out().await;
-        }
-    };
-    match team.hub.submit(Event::Command { actor, command }).await {
-        Ok(Answer::Say(content) | Answer::Refused(content)) => reply.say(&content).await,
-        Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
-        Err(error) => {
-            tracing::warn!(%error, "a plan was not taken in");
-            reply.not_carried_out().await;
+            Err(None)
         }
     }
 }
 
 /// The command that takes a saved file in, or what is wrong with the file.
-fn command(root: &Path, dropped: &DroppedPlan) -> Result<Command, Vec<String>> {
+fn read(root: &Path, dropped: &DroppedPlan) -> Result<Command, Vec<String>> {
     let read = || Folder::open(root)?.file(&dropped.path)?.read(LARGEST as u64 + 1);
     let bytes = read().map_err(|error| vec![error.to_string()])?;
     let plan = CheckedPlan::of(&dropped.name, &bytes).map_err(|error| vec![error.to_string()])?;

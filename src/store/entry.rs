@@ -14,7 +14,7 @@ use super::images::{ChangeDraft, JournalChange, WrittenRecords};
 use crate::domain::change::Change;
 
 /// The version of frames and of the index that this build writes; it reads that and every older one.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 /// What a frame begins with, before the digit of its version.
 const MAGIC: [u8; 2] = *b"TJ";
 /// Bytes before the lines of a frame.

@@ -138,6 +138,7 @@ const fn result_path(kind: RecordKind) -> &'static [&'static str] {
         | RecordKind::Sprint
         | RecordKind::Scheduler
         | RecordKind::Spending
+        | RecordKind::Interactions
         | RecordKind::Lifecycle => &[],
     }
 }

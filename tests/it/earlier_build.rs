@@ -84,7 +84,7 @@ fn check(state: &State) {
 
 #[test]
 fn a_workspace_of_an_older_version_is_copied_and_brought_up_to_date_once() {
-    for version in ["1", "2", "3"] {
+    for version in ["1", "2", "3", "4"] {
         is_brought_up_to_date(&Workspace::of(version));
     }
 }
@@ -106,7 +106,7 @@ fn is_brought_up_to_date(workspace: &Workspace) {
     opened.store.close().unwrap();
 
     let after = workspace.files();
-    assert!(after[Path::new("checkpoint")].starts_with(b"teams-checkpoint 4 "));
+    assert!(after[Path::new("checkpoint")].starts_with(b"teams-checkpoint 5 "));
     for record in read.records() {
         let bytes = &after[Path::new(&record.path())];
         if let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) {
@@ -122,7 +122,7 @@ fn is_brought_up_to_date(workspace: &Workspace) {
 
 #[test]
 fn a_workspace_of_this_version_goes_on_as_it_was() {
-    let workspace = Workspace::of("4");
+    let workspace = Workspace::of("5");
     let read = store::read_only(workspace.0.path()).unwrap();
     check(&read);
     let opened = workspace.open().unwrap();
@@ -141,7 +141,7 @@ fn what_a_newer_build_wrote_is_refused_by_name_and_left_as_it_is() {
         for error in [store::read_only(workspace.0.path()).err(), workspace.open().err()] {
             let said = error.expect("refused").to_string();
             assert!(
-                said.contains(name) && said.contains("newer build") && said.contains("version 5"),
+                said.contains(name) && said.contains("newer build") && said.contains("version 6"),
                 "{said}"
             );
         }
@@ -152,9 +152,9 @@ fn what_a_newer_build_wrote_is_refused_by_name_and_left_as_it_is() {
     let index = std::fs::read_to_string(workspace.path("checkpoint")).unwrap();
     let body = index.split_once('\n').unwrap().1;
     let mut crc = crc32fast::Hasher::new();
-    crc.update(&5_u32.to_le_bytes());
+    crc.update(&6_u32.to_le_bytes());
     crc.update(body.as_bytes());
-    let newer = format!("teams-checkpoint 5 {:08x}\n{body}", crc.finalize());
+    let newer = format!("teams-checkpoint 6 {:08x}\n{body}", crc.finalize());
     std::fs::write(workspace.path("checkpoint"), newer).unwrap();
     refused(&workspace, "checkpoint");
 
@@ -163,11 +163,11 @@ fn what_a_newer_build_wrote_is_refused_by_name_and_left_as_it_is() {
     let length = lines.len() as u32;
     let first = 486_u64;
     let mut crc = crc32fast::Hasher::new();
-    crc.update(&5_u32.to_le_bytes());
+    crc.update(&6_u32.to_le_bytes());
     crc.update(&first.to_le_bytes());
     crc.update(&u64::from(length).to_le_bytes());
     crc.update(lines);
-    let mut bytes = b"TJ5\n".to_vec();
+    let mut bytes = b"TJ6\n".to_vec();
     bytes.extend(length.to_le_bytes());
     bytes.extend(crc.finalize().to_le_bytes());
     bytes.extend(first.to_le_bytes());
@@ -196,7 +196,7 @@ fn one_record_of_a_newer_build_is_set_aside_by_name_and_the_rest_goes_on() {
 
 #[test]
 fn a_request_whose_duty_lacks_its_details_is_set_aside_and_not_taken_for_another() {
-    let workspace = Workspace::of("4");
+    let workspace = Workspace::of("5");
     workspace.open().unwrap().store.close().unwrap();
     let state = store::read_only(workspace.0.path()).unwrap();
     let request = state.requests.values().find(|it| it.status == RequestStatus::Blocked).unwrap();

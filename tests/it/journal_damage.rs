@@ -43,7 +43,7 @@ async fn recorded() -> Recorded {
     let mut said = Said::default();
     let (mut ends, mut states) = (vec![0], vec![State::default()]);
     let mut at = 0;
-    while bytes[at..].starts_with(b"TJ4\n") {
+    while bytes[at..].starts_with(b"TJ5\n") {
         let length = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
         let mut state = states.last().unwrap().clone();
         let first = u64::from_le_bytes(bytes[at + 12..at + 20].try_into().unwrap());

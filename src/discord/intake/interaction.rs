@@ -12,7 +12,7 @@ use crate::discord::ingress::{InboundMessage, Remote};
 use crate::discord::person_request::{self, PersonCommand, PersonRequest};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::attachment::Attachment;
-use crate::domain::ids::{ChannelId, MessageId, UserId};
+use crate::domain::ids::{ChannelId, InteractionId, MessageId, UserId};
 use crate::domain::incoming::{Command, Message};
 use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
@@ -40,10 +40,16 @@ impl Reader {
             unreadable("INTERACTION_CREATE");
             return None;
         };
-        let (commanded, application, token) = match &interaction {
-            Interaction::Component(it) => (person_request::press(it), it.application_id, &it.token),
-            Interaction::Command(it) => (person_request::slash(it), it.application_id, &it.token),
-            Interaction::Modal(it) => (person_request::form(it), it.application_id, &it.token),
+        let (id, commanded, application, token) = match &interaction {
+            Interaction::Component(it) => {
+                (it.id, person_request::press(it), it.application_id, &it.token)
+            }
+            Interaction::Command(it) => {
+                (it.id, person_request::slash(it), it.application_id, &it.token)
+            }
+            Interaction::Modal(it) => {
+                (it.id, person_request::form(it), it.application_id, &it.token)
+            }
             Interaction::Autocomplete(it) => {
                 let typing = person_request::typing(it)?;
                 let suggest = Suggest {
@@ -66,6 +72,7 @@ impl Reader {
             Err(error) => tracing::warn!(%error, "a command was not acknowledged"),
         }
         let reply = InteractionReply {
+            interaction: InteractionId(id.get()),
             rest: self.rest(from).clone(),
             catalog: self.catalog.clone(),
             application: application.get(),

@@ -260,9 +260,10 @@ impl Intake {
         self.tell(fact).await
     }
 
-    /// Notes how far each session is through; not while events are held or edits worked on, which would be lost with us.
+    /// Notes how far each session is through; not while events are held, or edits and commands worked on, which would be
+    /// lost with us.
     fn note_through(&mut self) {
-        if self.held.is_some() || self.queues.has_edits() {
+        if self.held.is_some() || self.queues.has_unrepeatable() {
             return;
         }
         let told = self.out.told.load(Ordering::Relaxed);

@@ -153,9 +153,10 @@ impl Queues {
         }));
     }
 
-    /// Whether edits are not told yet. Unlike a message that waits, no later start would read them.
-    pub(super) fn has_edits(&self) -> bool {
-        !self.edits.is_empty()
+    /// Whether edits or commands are not told yet. Unlike a message that waits, no later start would read them.
+    pub(super) fn has_unrepeatable(&self) -> bool {
+        let commands = self.queues.keys().any(|queue| matches!(queue, Queue::Person(_)));
+        commands || !self.edits.is_empty()
     }
 
     /// A piece of work is done: what comes after it in its queue begins. An edit of what is deleted yields nothing.
@@ -283,9 +284,9 @@ mod tests {
                     edit_of: Some(message),
                     fact: Some(Inbound::Live),
                 };
-                assert!(queues.has_edits());
+                assert!(queues.has_unrepeatable());
                 queues.done(&mut done);
-                assert_eq!((done.fact.is_none(), queues.has_edits()), (is_deleted, left));
+                assert_eq!((done.fact.is_none(), queues.has_unrepeatable()), (is_deleted, left));
             }
         }
     }

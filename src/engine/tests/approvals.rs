@@ -51,7 +51,11 @@ fn the_gate(world: &World) -> Gate {
 
 fn by(id: UserId, via: Ingress, command: Command) -> Event {
     let author = Author { id, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
-    Event::Command { actor: Actor::Person { author, guild_id: Some(GUILD), via }, command }
+    Event::Command {
+        actor: Actor::Person { author, guild_id: Some(GUILD), via },
+        command,
+        interaction: None,
+    }
 }
 
 fn said(answer: Answer) -> String {
@@ -488,7 +492,7 @@ fn what_was_asked_directly_is_looked_at_by_nobody_else() {
     let command = Command::Verify { criterion, verdict: ManualVerdict::Pass, words: String::new() };
     let guest = Holders { users: [UserId(5)].into(), ..Holders::default() };
     world.policy.rights.insert(Right::Approve, guest);
-    let other = Event::Command { actor: person(UserId(5)), command };
+    let other = Event::Command { actor: person(UserId(5)), command, interaction: None };
     assert_eq!(said(world.submit(other)), "verify.unknown");
     let count = |reader: &Actor| overview(&world.state, Some(reader))["verify"].clone();
     assert_eq!([count(&person(OWNER)), count(&person(UserId(5)))], [json!(1), json!(0)]);
@@ -497,7 +501,7 @@ fn what_was_asked_directly_is_looked_at_by_nobody_else() {
     let criterion = CriterionRef { request_id: id.clone(), number: 1 };
     let words = "the button is grey".to_owned();
     let command = Command::Verify { criterion, verdict: ManualVerdict::Issue, words };
-    world.submit(Event::Command { actor: person(OWNER), command });
+    world.submit(Event::Command { actor: person(OWNER), command, interaction: None });
     let items: Vec<&Item> = world.state.backlog.values().map(AsRef::as_ref).collect();
     let text = serde_json::to_string(&items).expect("JSON");
     assert!(text.contains("the button is grey") && text.contains(id.as_str()), "{text}");
@@ -519,7 +523,7 @@ fn what_goes_on_from_what_was_asked_directly_stays_between_the_same() {
         let ended = Some(Box::new(world.request(&id)));
         let text = "make it blue".to_owned();
         let command = Command::RequestChanges { request_id: id.clone(), text, ended };
-        world.submit(Event::Command { actor, command });
+        world.submit(Event::Command { actor, command, interaction: None });
         let follows = |it: &&Arc<Request>| it.params.follows_request_id.as_ref() == Some(&id);
         let next = world.state.requests.values().find(follows).expect("it goes on");
         let route = &next.conversation.reply_route;

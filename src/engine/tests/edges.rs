@@ -15,7 +15,9 @@ use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams, MAX_ENVELOPE_ATTEMPTS,
 };
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
+use crate::domain::ids::{
+    ChannelId, EnvelopeId, InteractionId, MessageId, OutgoingId, RequestId, RunId, UserId,
+};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
@@ -518,12 +520,37 @@ fn a_slash_command_is_no_way_around_the_limits() {
             language: Language::En,
             lane: None,
         };
-        let answer = world.submit(Event::Command { actor, command });
+        let answer = world.submit(Event::Command { actor, command, interaction: None });
         answer.content().expect("words").key.clone()
     };
     assert_eq!(ask("do it"), "receipt");
     assert_eq!(ask("do  IT"), "reused");
     assert_eq!(ask("and that"), "too_many");
+}
+
+#[test]
+fn an_interaction_that_is_told_again_is_carried_out_once() {
+    let mut world = World::new(policy());
+    let mut commanded = |id: u64, command: Command| {
+        let interaction = Some(InteractionId(id << 32));
+        world.submit(Event::Command { actor: Actor::Operator, command, interaction })
+    };
+    let ask = |text: &str| Command::Ask {
+        text: text.to_owned(),
+        channel_id: Some(ChannelId(10)),
+        language: Language::En,
+        lane: None,
+    };
+    assert!(commanded(1, ask("do it")).content().is_some());
+    assert!(matches!(commanded(1, ask("do it")), Answer::Ignored(_)), "its answer was lost");
+    assert!(commanded(2, ask("do that")).content().is_some());
+    // What was refused may be asked again.
+    let nothing = || Command::Cancel { request_id: "20260324-00000000".parse().expect("an id") };
+    for _ in 0..2 {
+        assert!(commanded(3, nothing()).content().is_some());
+    }
+    assert_eq!(world.state.requests.len(), 2);
+    assert!(world.state.interactions.knows(InteractionId(2 << 32)));
 }
 
 #[test]

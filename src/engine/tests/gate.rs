@@ -89,7 +89,9 @@ fn wants(world: &World, id: UserId, ingress: Ingress, open: &RequestId) -> Optio
         via,
         ..world.words(channel, 4_000, "please do something else")
     };
-    let command = |command: Command| Some(Event::Command { actor: person(id, ingress), command });
+    let command = |command: Command| {
+        Some(Event::Command { actor: person(id, ingress), command, interaction: None })
+    };
     let press = |act: ButtonAct| Command::Press {
         button: Button { act, subject: open.to_string(), version: 1 },
         message_id: MessageId(1),
@@ -123,7 +125,11 @@ fn wants(world: &World, id: UserId, ingress: Ingress, open: &RequestId) -> Optio
             let actor = agent(Role::Developer, open.clone());
             let payload = serde_json::json!({ "title": "mine", "scope": "mine" });
             let source = ItemSource::Planner;
-            Some(Event::Command { actor, command: Command::BacklogMerge { payload, source } })
+            Some(Event::Command {
+                actor,
+                command: Command::BacklogMerge { payload, source },
+                interaction: None,
+            })
         }
         // Whoever deletes is not told by Discord; nobody holds less than the operator; reactions and what
         // is typed into options change nothing by themselves.

@@ -413,7 +413,11 @@ fn a_route_grows_by_whoever_asked_and_shrinks_by_those_who_may_approve() {
     let id = world.message("make it so");
     let change = |change| Command::Route { request_id: id.clone(), change };
     let by = |world: &mut World, who, via, it| {
-        let answer = world.submit(Event::Command { actor: person(who, via), command: it });
+        let answer = world.submit(Event::Command {
+            actor: person(who, via),
+            command: it,
+            interaction: None,
+        });
         match answer {
             Answer::Say(said) | Answer::Refused(said) => said.key,
             Answer::Accepted | Answer::Ignored(_) => String::new(),
@@ -670,6 +674,7 @@ fn just_answer_calls_back_whoever_works_on_it_and_the_orchestrator_answers() {
     world.submit(Event::Command {
         actor: person(OWNER, Ingress::Button),
         command: Command::Press { button, message_id, channel_id },
+        interaction: None,
     });
     // Both would work in one folder: the one begins when the other is over.
     let next = world.state.envelopes.values().find(|it| it.target_role == Role::Orchestrator);
@@ -696,7 +701,11 @@ fn a_short_lane_is_named_only_by_somebody_who_may_approve() {
         let mut world = World::new(may_ask(GUEST));
         let (text, language) = ("tidy up".to_owned(), Language::En);
         let command = Command::Ask { text, channel_id: None, language, lane: Some(lane) };
-        world.submit(Event::Command { actor: person(who, Ingress::Slash), command });
+        world.submit(Event::Command {
+            actor: person(who, Ingress::Slash),
+            command,
+            interaction: None,
+        });
         assert_eq!(world.state.requests.len(), usize::from(is_taken), "{lane}");
     }
 }

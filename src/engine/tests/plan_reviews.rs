@@ -523,6 +523,9 @@ fn nobody_approves_the_plan_of_their_own_sprint_where_four_eyes_are_wanted() {
         Author { id: OWNER, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
     let actor = Actor::Person { author, guild_id: Some(GUILD), via: Ingress::Button };
     let command = press(&the_gate(&world), ButtonAct::Approve);
-    let Answer::Refused(said) = world.submit(Event::Command { actor, command }) else { panic!() };
+    let Answer::Refused(said) = world.submit(Event::Command { actor, command, interaction: None })
+    else {
+        panic!()
+    };
     assert_eq!(said.key, "gate.four_eyes");
 }

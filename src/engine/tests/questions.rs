@@ -250,7 +250,11 @@ fn the_card_is_answered_by_whoever_may_ask_and_closed_with_the_last_answer() {
     let by = |user: UserId, via, command| {
         let author =
             Author { id: user, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
-        Event::Command { actor: Actor::Person { author, guild_id: Some(GUILD), via }, command }
+        Event::Command {
+            actor: Actor::Person { author, guild_id: Some(GUILD), via },
+            command,
+            interaction: None,
+        }
     };
     let chosen = |given: &str| Command::AnswerQuestions {
         request_id: id.clone(),

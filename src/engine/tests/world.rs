@@ -437,7 +437,7 @@ impl World {
     }
 
     pub(super) fn command(&mut self, command: Command) -> Answer {
-        self.submit(Event::Command { actor: Actor::Operator, command })
+        self.submit(Event::Command { actor: Actor::Operator, command, interaction: None })
     }
 
     pub(super) fn request(&self, id: &RequestId) -> Request {
