@@ -90,6 +90,13 @@ pub(super) struct Turn {
     pub(super) bytes: u64,
 }
 
+/// The request of JSON-RPC that a line was which is too long to be read: as far as it goes before what it asks for.
+fn asked_in(beginning: &str) -> Option<Value> {
+    let head = beginning.split_once("\"params\"")?.0.trim_end().strip_suffix(',')?;
+    let asked: Value = serde_json::from_str(&format!("{head}}}")).ok()?;
+    (asked.get("id").is_some() && asked.get("method").is_some()).then_some(asked)
+}
+
 impl Turn {
     pub(super) fn new(codec: CodecKind) -> Turn {
         Turn {
@@ -180,11 +187,19 @@ impl Turn {
         let Ok(value @ Value::Object(_)) = serde_json::from_slice(line) else {
             if line.len() >= CUT_OFF && line.starts_with(b"{") {
                 let beginning = &line[..BEGINNING.min(line.len())];
-                self.too_long = Some(String::from_utf8_lossy(beginning).into_owned());
+                let beginning = String::from_utf8_lossy(beginning).into_owned();
+                let asked = asked_in(&beginning);
+                self.too_long = Some(beginning);
+                // It waits for an answer.
+                return asked.map(|asked| self.value(&asked)).unwrap_or_default();
             }
             return Vec::new();
         };
-        let events = self.codec.line(&value);
+        self.value(&value)
+    }
+
+    fn value(&mut self, value: &Value) -> Vec<Event> {
+        let events = self.codec.line(value);
         events.iter().for_each(|event| self.note(event));
         events
     }

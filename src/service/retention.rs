@@ -9,12 +9,14 @@ use super::team::{Team, now};
 use crate::domain::attachment::ATTACHMENTS;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
+use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
 use crate::store::{self, PackReport, Retention, StoreError};
+use crate::workspace::documents::{SNAPSHOT, sources};
 
 /// A day, in seconds.
 const DAY: u64 = 86_400;
@@ -115,6 +117,13 @@ fn make_room(
     remove_older(&operations, ago(1), is_left)?;
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
+    let is_over = |name: &str| {
+        let id = name.strip_suffix(SNAPSHOT).and_then(|id| id.parse::<RequestId>().ok());
+        id.is_some_and(|id| !open.contains(&id))
+    };
+    for role in Role::ALL {
+        remove_older(&team.root().join(sources(role)), ago(rules.files_days.get()), is_over)?;
+    }
     let attachments = team.root().join(ATTACHMENTS);
     match named(team, &state, ago(rules.files_days.get()), &unmerged) {
         Ok(named) => {

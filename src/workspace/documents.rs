@@ -210,11 +210,19 @@ pub fn role_todo(role: Role, state: &State) -> Result<String, AssetError> {
     document("todo", serde_json::json!({ "role": role, "items": items }))
 }
 
+/// How the name of a request's snapshot ends, behind the request's id.
+pub const SNAPSHOT: &str = ".request.md";
+
+/// The folder of the snapshots that a role is given, relative to the workspace.
+#[must_use]
+pub fn sources(role: Role) -> String {
+    format!("{}/sources", assets::role_folder(role).display())
+}
+
 /// The path of the snapshot that a role is given of a request, relative to the workspace.
 #[must_use]
 pub fn request_snapshot_path(role: Role, id: &RequestId) -> String {
-    let folder = assets::role_folder(role);
-    format!("{}/sources/{id}.request.md", folder.display())
+    format!("{}/{id}{SNAPSHOT}", sources(role))
 }
 
 /// The text of that snapshot.

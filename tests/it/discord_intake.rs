@@ -214,6 +214,10 @@ async fn what_was_missed_is_told_before_what_is_new() {
     let us = scene.running.info.bots["teams"].id.clone();
     scene.say("general", &format!("<@{us}> lost one")).await;
     scene.say("general", "lost two").await;
+    // Somebody adds a mention to a message that was read before.
+    let content = format!("<@{us}> first, all the same");
+    let body = json!({"channel": "general", "message": first.to_string(), "content": content});
+    scene.owner.ok("POST", "/_local/edit", body).await;
     let anew = json!({"lose_events": 0, "gateway": {"invalid_session": {"resumable": false}}});
     scene.faults(anew).await;
     let back = scene.until(|it| matches!(it, Inbound::Connected { fresh: true, .. })).await;
@@ -221,6 +225,10 @@ async fn what_was_missed_is_told_before_what_is_new() {
     scene.say("general", "new").await;
     let unknown = (ChannelId(12_345), MessageId(1));
     scene.link.catch_up(&BTreeMap::from([(general, first), unknown]), &BTreeMap::new());
+    let edited = scene.until(|it| matches!(it, Inbound::Edited(_))).await;
+    let Inbound::Edited(edited) = edited else { panic!("{edited:?}") };
+    assert_eq!((edited.content.as_str(), edited.addressed), ("first, all the same", true));
+    assert!(edited.guild_id.is_some());
     let mut told = Vec::new();
     while told.len() < 3 {
         let message = scene.message().await;

@@ -368,6 +368,24 @@ fn a_refused_edit_ends_its_prompt_and_the_next_one_goes_on() {
 }
 
 #[test]
+fn a_request_that_is_too_long_to_be_read_is_answered() {
+    let recordings = recordings();
+    let it = recordings.iter().find(|it| it.then == Then::Nothing && it.ends.is_ok()).unwrap();
+    let mut replay = Replay::of(it);
+    let text = "x".repeat(100_000);
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"session/request_permission\",\"params\":{{\"toolCall\":{{\"oldText\":\"{text}\n"
+    );
+    let events = replay.feed(line.as_bytes());
+    assert!(matches!(events.as_slice(), [Event::Warning(_)]), "{events:?}");
+    let answer = replay.told.last().unwrap();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["outcome"]["outcome"]),
+        (&json!(9), &json!("cancelled"))
+    );
+}
+
+#[test]
 fn words_that_are_said_while_it_opens_stand_in_its_first_prompt() {
     let recordings = recordings();
     let it = recordings.iter().find(|it| it.then == Then::Nothing && it.ends.is_ok()).unwrap();

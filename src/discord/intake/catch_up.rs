@@ -14,7 +14,8 @@ use crate::discord::inbound::Inbound;
 use crate::discord::repeat::patiently;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId};
-use crate::platform::tasks;
+use crate::domain::time::Timestamp;
+use crate::platform::{clock, tasks};
 
 /// Messages of a whole page.
 const PAGE: usize = 100;
@@ -66,7 +67,12 @@ pub(super) struct Page {
     pub(super) channel: ChannelId,
     pub(super) guild: Option<GuildId>,
     pub(super) messages: Vec<Value>,
+    /// Messages that were read before and are edited, with their server: an edit may have addressed the team.
+    pub(super) edited: Vec<Value>,
 }
+
+/// Milliseconds for which an edit can address the team.
+const EDITED: i64 = 60 * 60 * 1_000;
 
 /// What is read next; `None` at the end.
 pub(super) async fn next(pages: &mut Option<mpsc::Receiver<LookBack>>) -> Option<LookBack> {
@@ -205,6 +211,24 @@ async fn channel_after(
     let later = |why| Stop::Later(after, why);
     let seen = from_channel(channel, || rest.channel(channel)).await.map_err(later)?;
     let Some(seen) = seen else { return Ok(()) };
+    let now = Timestamp::new(clock::now());
+    let since = MessageId::at(Timestamp::from_millis(now.millis().saturating_sub(EDITED)));
+    if let Some(guild) = seen.guild_id.filter(|_| since < after) {
+        let messages = from_channel(channel, || rest.messages_after(channel, since)).await;
+        let messages = messages.map_err(later)?.unwrap_or_default().into_iter();
+        let is_edited = |it: &Value| it.get("edited_timestamp").is_some_and(|at| !at.is_null());
+        let edited = messages.filter(|it| message_id(it) <= after.0 && is_edited(it));
+        let edited: Vec<Value> = edited
+            .map(|mut message| {
+                message["guild_id"] = json!(guild);
+                message
+            })
+            .collect();
+        if !edited.is_empty() {
+            let page = Page { channel, guild: Some(guild), messages: Vec::new(), edited };
+            out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
+        }
+    }
     loop {
         let later = |why| Stop::Later(after, why);
         let messages = from_channel(channel, || rest.messages_after(channel, after)).await;
@@ -212,7 +236,7 @@ async fn channel_after(
         let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
         let more = newest > after.0 && messages.len() >= PAGE;
         after = MessageId(newest.max(after.0));
-        let page = Page { channel, guild: seen.guild_id, messages };
+        let page = Page { channel, guild: seen.guild_id, messages, edited: Vec::new() };
         out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
         if !more {
             return Ok(());

@@ -598,7 +598,10 @@ impl Intake {
 
     /// Tells a page of what was missed.
     async fn page(&mut self, page: Page) -> Result<(), Gone> {
-        let Page { channel, guild, messages } = page;
+        let Page { channel, guild, messages, edited } = page;
+        for data in edited {
+            self.edited(None, data).await?;
+        }
         for data in &messages {
             self.created(None, data, guild).await?;
         }
