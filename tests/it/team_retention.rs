@@ -52,6 +52,14 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
     for folder in ["requests", "internal_relay/archive"] {
         age(&runtime.join(folder));
     }
+    let sources = house.root().join("developer/sources");
+    age(&sources);
+    let snapshots = || {
+        let mut names = files(&sources);
+        names.retain(|name| name.ends_with(".request.md"));
+        names
+    };
+    assert_eq!(snapshots().len(), 2, "one of each request");
     // Files that people sent: an old one, an old one that an open request names, and a young one.
     let attachments = house.root().join("shared_workspace/attachments");
     std::fs::create_dir_all(&attachments).unwrap();
@@ -120,6 +128,7 @@ async fn what_ended_long_ago_is_packed_and_can_still_be_continued() {
     assert_eq!(sent, ["2_named.png", "3_young.png"]);
     let left = files(&runtime.join("requests"));
     assert!(left.iter().all(|name| name.starts_with(open.request_id.as_str())), "{left:?}");
+    assert_eq!(snapshots(), [format!("{}.request.md", open.request_id)]);
     assert_eq!(house.history(&ended), history);
     let kept = git_in(&project, &["for-each-ref", "--format=%(refname)", "refs/teams/lost"]);
     assert!(!kept.contains("lost/old") && kept.contains("lost/young"), "{kept}");
