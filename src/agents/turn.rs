@@ -1,6 +1,6 @@
 //! One turn of an agent: its stream read through the codec, and what it amounts to.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::agents::answer;
 use crate::agents::codec::{Codec as _, Event};
 use crate::agents::codec_kind::CodecKind;
+use crate::agents::tools::is_ours;
 use crate::agents::until::{instant, until};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
@@ -73,7 +74,8 @@ pub(super) struct Turn {
     /// The whole words of its failure, and the end of a limit that it told in a field: seconds since 1970.
     failed_with: String,
     limit_ends: Option<i64>,
-    open_tools: BTreeSet<String>,
+    /// Each with its name.
+    open_tools: BTreeMap<String, String>,
     pub(super) session: Option<String>,
     pub(super) usage_total: Option<Usage>,
     /// What this turn spent, where the agent says so rather than totals.
@@ -108,7 +110,7 @@ impl Turn {
             last_retry: None,
             failed_with: String::new(),
             limit_ends: None,
-            open_tools: BTreeSet::new(),
+            open_tools: BTreeMap::new(),
             session: None,
             usage_total: None,
             usage: Usage::default(),
@@ -130,9 +132,9 @@ impl Turn {
         self.terminal == Some(Terminal::Done)
     }
 
-    /// Whether a tool is at work.
+    /// Whether a tool is at work that may change something: no tool of the team does.
     pub(super) fn is_at_work(&self) -> bool {
-        !self.open_tools.is_empty()
+        self.open_tools.values().any(|name| !is_ours(name))
     }
 
     /// Whether the conversation can be cut here: it can be resumed, and no tool is at work.
@@ -231,8 +233,8 @@ impl Turn {
                 self.terminal = Some(Terminal::Failed(Failure::new(*kind, short(message))));
                 self.failed_with.clone_from(message);
             }
-            Event::ToolStart { id, .. } => {
-                self.open_tools.insert(id.clone());
+            Event::ToolStart { id, name } => {
+                self.open_tools.insert(id.clone(), name.clone());
             }
             Event::ToolEnd { id, .. } => {
                 self.open_tools.remove(id);

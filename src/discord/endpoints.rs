@@ -428,6 +428,20 @@ impl Rest {
         Ok(())
     }
 
+    /// Whether an acknowledged interaction still waits for its answer.
+    pub async fn is_unanswered(&self, application: u64, token: &str) -> Result<bool, RestError> {
+        #[derive(Deserialize)]
+        struct Original {
+            #[serde(default)]
+            flags: u64,
+        }
+        const LOADING: u64 = 1 << 7;
+        let path = format!("/webhooks/{application}/{token}/messages/@original");
+        let data = self.call(Call::new(Method::GET, path).bare()).await?;
+        let original: Original = read("the answer of an interaction", data)?;
+        Ok(original.flags & LOADING != 0)
+    }
+
     /// Takes the acknowledgement of an interaction back where there is nothing to say.
     pub async fn withdraw_answer(&self, application: u64, token: &str) -> Result<(), RestError> {
         let path = format!("/webhooks/{application}/{token}/messages/@original");

@@ -175,6 +175,18 @@ impl InteractionReply {
         }
     }
 
+    /// It was carried out before: says so where no answer had come.
+    pub async fn told_again(self) {
+        match self.rest.is_unanswered(self.application, &self.token).await {
+            Ok(true) => {
+                let (key, language) = ("done_before".to_owned(), self.language);
+                self.say(&Content { key, values: serde_json::Map::new(), language }).await;
+            }
+            Ok(false) => {}
+            Err(error) => tracing::debug!(%error, "the answer of a command is not known"),
+        }
+    }
+
     /// Tells whoever asked that it came to nothing: a disk is full, or the team stops just now.
     pub async fn not_carried_out(self) {
         let (key, language) = ("not_carried_out".to_owned(), self.language);

@@ -11,6 +11,7 @@ use crate::domain::policy::Policy;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
+use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
@@ -62,7 +63,8 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
                 Answer::Ignored("it was done already")
             }
             Actor::Agent { .. } | Actor::Person { .. } | Actor::Deleter | Actor::Operator => {
-                interaction_id = interaction;
+                let asks: Result<Granted<act::Ask>, _> = authorize(policy, &actor, Resource::Team);
+                interaction_id = interaction.map(|id| (id, asks.is_ok()));
                 commands::command(&mut turn, &actor, command)
             }
         },
@@ -110,8 +112,10 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         pinned_board::refresh(&mut turn);
     }
     let mut decision = turn.finish(answer);
-    // What changes nothing may be asked again.
-    if let Some(id) = interaction_id.filter(|_| !decision.changes.is_empty()) {
+    // What a stranger asks for costs nothing; that it was refused is decided the same way again.
+    if let Some((id, asks)) = interaction_id
+        && (asks || !decision.changes.is_empty())
+    {
         let mut interactions = Interactions::clone(&state.interactions);
         interactions.note(id, now);
         decision.changes.push(Change::save(interactions));

@@ -116,7 +116,7 @@ pub(super) async fn pass(
         reader: Some(Reader::new(server.api, true)),
         meter: Arc::clone(meter),
         call: Some(call),
-        is_silence: false,
+        is_silence: true,
         asked,
         answered: 0,
     });

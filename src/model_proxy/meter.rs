@@ -183,7 +183,10 @@ impl Meter {
             let usage = prices.priced(&self.asked, usage);
             let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
-            self.spending.answered(counted.usage, usage);
+            self.spending.set(counted.usage);
+            if !guessed {
+                self.spending.answered(usage);
+            }
             counted.requests += 1;
             counted.last_input = usage.input_tokens;
             counted.guessed |= guessed;

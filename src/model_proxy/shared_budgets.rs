@@ -62,11 +62,10 @@ impl RunSpending {
         self.spent().usage = usage;
     }
 
-    /// An answer is counted.
-    pub(super) fn answered(&self, in_all: Usage, answer: Usage) {
+    /// A server says what an answer cost.
+    pub(super) fn answered(&self, answer: Usage) {
         let mut spent = self.spent();
         let before = spent.dearest.unwrap_or_default();
-        spent.usage = in_all;
         spent.dearest = Some(Usage {
             input_tokens: before.input_tokens.max(answer.input_tokens),
             cached_tokens: before.cached_tokens.max(answer.cached_tokens),
@@ -267,7 +266,8 @@ mod tests {
         };
         assert_eq!(tokio::join!(waiting, counting), (true, ()), "nobody is before it any more");
         // One that hangs holds up nobody for long; what an answer cost is what the next one is expected to cost.
-        first.answered(tokens(50), tokens(30));
+        first.set(tokens(50));
+        first.answered(tokens(30));
         let _hangs = all.call(&first, tokens(1), LONG).await.expect("a call");
         assert!(all.begin_call(&second, tokens(20), false).is_none());
         assert!(all.call(&second, tokens(20), Duration::ZERO).await.is_some());

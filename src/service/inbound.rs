@@ -7,7 +7,7 @@ use super::answers;
 use super::ended::with_ended;
 use super::hub::HubError;
 use super::plan_file;
-use super::team::Team;
+use super::team::{Team, now};
 use crate::discord::{Facts, Inbound, InteractionReply, TakenMessage};
 use crate::domain::actor::Actor;
 use crate::domain::event::Event;
@@ -15,7 +15,7 @@ use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
-use crate::engine::{Answer, standing};
+use crate::engine::{Answer, is_addressed_by_edit, standing};
 use crate::platform::tasks;
 
 /// Takes facts in until the team closes. Returns earlier only where the link broke off.
@@ -82,6 +82,13 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
             Event::ChannelsChanged
         }
         Inbound::Message(message) => Event::Message(message),
+        // What was written before this workspace began was not said to it, whoever it is addressed to now.
+        Inbound::Edited(message)
+            if message.message_id < team.born
+                && team.hub.read(|state| is_addressed_by_edit(state, now(), &message)) =>
+        {
+            return Ok(());
+        }
         Inbound::Edited(message) => Event::MessageEdited(message),
         Inbound::Deleted { channel_id, message_id } => {
             Event::MessageDeleted { channel_id, message_id }
@@ -96,10 +103,18 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
             Event::Seen { channel_id, message_id }
         }
         Inbound::Command { actor, command, reply } => {
+            if is_told_again(team, &reply) {
+                tasks::spawn("command", reply.told_again());
+                return Ok(());
+            }
             let command = with_ended(team, command).await;
             return carry_out(team, actor, command, reply).await;
         }
         Inbound::Plan { actor, dropped, reply } => {
+            if is_told_again(team, &reply) {
+                tasks::spawn("command", reply.told_again());
+                return Ok(());
+            }
             return match plan_file::command(team, dropped, reply.language()).await {
                 Ok(command) => carry_out(team, actor, command, reply).await,
                 Err(content) => {
@@ -136,6 +151,11 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         }
     };
     tell(team, event).await
+}
+
+/// Whether Discord tells of an interaction again that was carried out.
+fn is_told_again(team: &Team, reply: &InteractionReply) -> bool {
+    team.hub.read(|state| state.interactions.knows(reply.interaction()))
 }
 
 /// Carries a command out, and answers. Until what came of it is durable, Discord counts as not heard: the next start hears

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use teams::domain::request::RequestStatus;
+use teams::platform::plug::{PLUG_VARIABLE, Point};
 
 use crate::support::guild::Caller;
 use crate::support::house::{EDIT, House, Plan, button, words};
@@ -331,5 +332,76 @@ async fn without_a_named_server_the_only_one_is_home() {
     house.start();
     let asked = house.ask(EDIT).await;
     house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+/// Whether an interaction was acknowledged: its person waits for what comes of it.
+fn is_acknowledged(house: &House, id: &Value) -> bool {
+    let told = house.told("owner");
+    told.iter().any(|it| it["t"] == "INTERACTION_DONE" && it["d"]["id"] == *id)
+}
+
+/// How many requests have these words, whether they have ended or not.
+fn requests_with(house: &House, text: &str) -> usize {
+    let folder = house.root().join(".teams_runtime/requests");
+    let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let records = all.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let read = records
+        .map(|path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() });
+    read.filter(|record| record["body"] == text).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_was_acknowledged_is_carried_out_once_wherever_the_team_is_killed() {
+    let mut house = ready(Plan::default()).await;
+    house.quiet().await;
+    house.stop().await;
+    let (mut asked, mut struck) = (Vec::new(), 0);
+    for at in 1..=12 {
+        for point in [Point::BeforeAppend, Point::AfterSync] {
+            let connected = || house.whole_log().matches("caught up with Discord").count();
+            let before = connected();
+            house.start_with(&[(PLUG_VARIABLE, format!("{}:{at}", point.as_str()))]);
+            let is_there = |house: &House| {
+                house.whole_log().matches("caught up with Discord").count() > before
+            };
+            if !house.lives_until(is_there).await {
+                continue;
+            }
+            let words = format!("which tasks are left? {} {at}", point.as_str());
+            let options = json!([text("text", &words)]);
+            let (status, told) =
+                house.owner.call("POST", "/_local/slash", called("ask", options, "en-US")).await;
+            if status != 200 {
+                continue;
+            }
+            let id = told["interaction"].clone();
+            let is_over = |house: &House| {
+                let told = house.told("owner");
+                let failed =
+                    told.iter().any(|it| it["t"] == "INTERACTION_FAILED" && it["d"]["id"] == id);
+                failed || requests_with(house, &words) > 0
+            };
+            if house.lives_until(is_over).await {
+                house.halt().await;
+            } else {
+                struck += 1;
+            }
+            asked.push((words, id));
+        }
+    }
+    assert!(struck > 2, "{struck} of {}", asked.len());
+    house.start();
+    house
+        .until("all are there", async |house: &House| {
+            let acknowledged = asked.iter().filter(|(_, id)| is_acknowledged(house, id));
+            let mut missing = acknowledged.filter(|(words, _)| requests_with(house, words) == 0);
+            missing.next().is_none().then_some(())
+        })
+        .await;
+    house.quiet().await;
+    for (words, _) in &asked {
+        assert!(requests_with(&house, words) <= 1, "{words}");
+    }
     house.close().await;
 }

@@ -213,20 +213,31 @@ async fn channel_after(
     let Some(seen) = seen else { return Ok(()) };
     let now = Timestamp::new(clock::now());
     let since = MessageId::at(Timestamp::from_millis(now.millis().saturating_sub(EDITED)));
-    if let Some(guild) = seen.guild_id.filter(|_| since < after) {
-        let messages = from_channel(channel, || rest.messages_after(channel, since)).await;
-        let messages = messages.map_err(later)?.unwrap_or_default().into_iter();
-        let is_edited = |it: &Value| it.get("edited_timestamp").is_some_and(|at| !at.is_null());
-        let edited = messages.filter(|it| message_id(it) <= after.0 && is_edited(it));
-        let edited: Vec<Value> = edited
-            .map(|mut message| {
+    if let Some(guild) = seen.guild_id {
+        let mut from = since;
+        while from < after {
+            // What was written since comes first: where this cannot be read, it is not tried again.
+            let Ok(Some(messages)) =
+                from_channel(channel, || rest.messages_after(channel, from)).await
+            else {
+                break;
+            };
+            let Some(newest) = messages.last().map(message_id) else { break };
+            let is_last = messages.len() < PAGE || newest <= from.0;
+            let is_edited = |it: &Value| it.get("edited_timestamp").is_some_and(|at| !at.is_null());
+            let mut edited = messages;
+            edited.retain(|it| message_id(it) <= after.0 && is_edited(it));
+            for message in &mut edited {
                 message["guild_id"] = json!(guild);
-                message
-            })
-            .collect();
-        if !edited.is_empty() {
-            let page = Page { channel, guild: Some(guild), messages: Vec::new(), edited };
-            out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
+            }
+            if !edited.is_empty() {
+                let page = Page { channel, guild: Some(guild), messages: Vec::new(), edited };
+                out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
+            }
+            if is_last {
+                break;
+            }
+            from = MessageId(newest);
         }
     }
     loop {

@@ -65,6 +65,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     // Below the heading of a subject, before its first story.
     let mut is_between = false;
     for (at, NumberedBlock { line, block }) in blocks.iter().enumerate() {
+        is_open &= !matches!(block, Block::Heading { .. });
         match block {
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 reader.plan.title.clone_from(text);
@@ -144,7 +145,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
             }
             Block::Line(text) if let Some(when) = when(place) => {
                 // Words about some of them are not one of them.
-                is_open = bold_label(text).is_some() && is_new(&reader, text);
+                is_open = is_new(&reader, text) && (text.starts_with("**") || is_titled(text));
                 if is_open {
                     requirement(&mut reader, text, when, *line);
                 }
@@ -261,6 +262,12 @@ const REQUIREMENTS: [&str; 4] = ["FR", "R", "REQ", "NG"];
 /// Whether a text begins with the id of a requirement.
 fn is_requirement(text: &str) -> bool {
     id_and_title(&plain(text), &REQUIREMENTS).is_some()
+}
+
+/// Whether what is said of it stands right behind the id.
+fn is_titled(text: &str) -> bool {
+    let id = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.trim_start_matches(id).trim_start().starts_with([':', '—', '–', '-'])
 }
 
 /// Whether it is one that was not read yet.

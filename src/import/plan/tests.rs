@@ -145,6 +145,8 @@ fn requirements_are_read_in_every_form() {
         "- **FR-1:** it adds\n  - to the cent\n- **FR-2:** it prints\n",
         "| Id | What |\n|---|---|\n| FR-1 | it adds |\n| FR-2 | it prints |\n",
         "Some words.\n\n**FR-1:** it adds\n\n**FR-2:** it prints\n",
+        "FR-1: it adds\n\nFR-2 — it prints\n\nFR-3 and FR-4 come later.\n",
+        "**FR-1** it adds\n\n**FR-2** it prints\n### Where\n| FR-1 | US-001 |\n|---|---|\n| FR-2 | US-001 |\n",
     ] {
         let text = format!("# P\n{stories}## Functional Requirements\n{listed}");
         let plan = PlanFile::read(text.as_bytes()).unwrap().plan;
