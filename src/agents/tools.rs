@@ -30,6 +30,11 @@ pub(super) fn is_ours(title: &str) -> bool {
     name.is_some_and(|name| NAMES.contains(&name))
 }
 
+/// Whether that is the tool by which a result is handed in.
+pub(super) fn hands_in(title: &str) -> bool {
+    is_ours(title) && title.contains(NAMES[0])
+}
+
 /// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
 pub(super) fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::agents::answer;
 use crate::agents::codec::{Codec as _, Event};
 use crate::agents::codec_kind::CodecKind;
-use crate::agents::tools::is_ours;
+use crate::agents::tools::{hands_in, is_ours};
 use crate::agents::until::{instant, until};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
@@ -76,6 +76,8 @@ pub(super) struct Turn {
     limit_ends: Option<i64>,
     /// Each with its name.
     open_tools: BTreeMap<String, String>,
+    /// How often it has begun to hand its result in.
+    hand_ins: u32,
     pub(super) session: Option<String>,
     pub(super) usage_total: Option<Usage>,
     /// What this turn spent, where the agent says so rather than totals.
@@ -111,6 +113,7 @@ impl Turn {
             failed_with: String::new(),
             limit_ends: None,
             open_tools: BTreeMap::new(),
+            hand_ins: 0,
             session: None,
             usage_total: None,
             usage: Usage::default(),
@@ -132,9 +135,10 @@ impl Turn {
         self.terminal == Some(Terminal::Done)
     }
 
-    /// Whether a tool is at work that may change something: no tool of the team does.
+    /// Whether a tool is at work that may change something, or another result than the first one is being handed in.
     pub(super) fn is_at_work(&self) -> bool {
-        self.open_tools.values().any(|name| !is_ours(name))
+        let is_again = self.hand_ins > 1;
+        self.open_tools.values().any(|name| !is_ours(name) || is_again && hands_in(name))
     }
 
     /// Whether the conversation can be cut here: it can be resumed, and no tool is at work.
@@ -234,6 +238,7 @@ impl Turn {
                 self.failed_with.clone_from(message);
             }
             Event::ToolStart { id, name } => {
+                self.hand_ins += u32::from(hands_in(name));
                 self.open_tools.insert(id.clone(), name.clone());
             }
             Event::ToolEnd { id, .. } => {

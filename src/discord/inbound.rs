@@ -175,7 +175,7 @@ impl InteractionReply {
         }
     }
 
-    /// It was carried out before: says so where no answer had come.
+    /// It was dealt with before: says so where no answer had come.
     pub async fn told_again(self) {
         match self.rest.is_unanswered(self.application, &self.token).await {
             Ok(true) => {

@@ -1,4 +1,4 @@
-//! The interactions that were carried out: Discord may tell of one again, and people see what came of it once.
+//! The interactions that were dealt with: Discord may tell of one again, and people are answered once.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::time::Timestamp;
 /// for fewer.
 const KEPT: u64 = 30 * 60 * 1_000;
 
-/// Interactions that were carried out, and when.
+/// Interactions that were carried out or refused, and when.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interactions {
@@ -19,13 +19,13 @@ pub struct Interactions {
 }
 
 impl Interactions {
-    /// Whether one was carried out, or is so old that nobody knows any more.
+    /// Whether one was dealt with, or is so old that nobody knows any more.
     #[must_use]
     pub fn knows(&self, id: InteractionId) -> bool {
         self.done.contains_key(&id) || id < self.oldest()
     }
 
-    /// One is carried out.
+    /// One is dealt with.
     pub fn note(&mut self, id: InteractionId, now: Timestamp) {
         self.done.insert(id, now);
         let oldest = self.oldest();

@@ -238,7 +238,7 @@ records! {
     Scheduler(Scheduler),
     /// What was spent.
     Spending(Spending),
-    /// The interactions that were carried out.
+    /// The interactions that were dealt with.
     Interactions(Interactions),
     /// The steps that requests go by.
     Lifecycle(Lifecycle),

@@ -85,7 +85,7 @@ pub struct State {
     /// What was spent.
     #[serde(default)]
     pub spending: Arc<Spending>,
-    /// The interactions that were carried out.
+    /// The interactions that were dealt with.
     #[serde(default)]
     pub interactions: Arc<Interactions>,
 }

@@ -11,7 +11,7 @@ use crate::domain::policy::Policy;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::is_known;
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
@@ -63,8 +63,7 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
                 Answer::Ignored("it was done already")
             }
             Actor::Agent { .. } | Actor::Person { .. } | Actor::Deleter | Actor::Operator => {
-                let asks: Result<Granted<act::Ask>, _> = authorize(policy, &actor, Resource::Team);
-                interaction_id = interaction.map(|id| (id, asks.is_ok()));
+                interaction_id = interaction.map(|id| (id, is_known(policy, &actor)));
                 commands::command(&mut turn, &actor, command)
             }
         },
@@ -113,8 +112,8 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
     }
     let mut decision = turn.finish(answer);
     // What a stranger asks for costs nothing; that it was refused is decided the same way again.
-    if let Some((id, asks)) = interaction_id
-        && (asks || !decision.changes.is_empty())
+    if let Some((id, is_known)) = interaction_id
+        && (is_known || !decision.changes.is_empty())
     {
         let mut interactions = Interactions::clone(&state.interactions);
         interactions.note(id, now);

@@ -9,13 +9,14 @@ use super::message::{
     answer_to, open_with, origins, print, reply, reply_about, route, saved, scope,
     tell_of_missing_files,
 };
-use super::turn::Turn;
+use super::turn::{RECENT_MESSAGES, Turn};
 use super::{
     followup, handoff, intent, lanes, lifecycle, parse, progress, question_answers, say, sprint,
     words,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
+use crate::domain::change::ChannelMark;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, RequestId, UserId};
 use crate::domain::incoming::Message;
@@ -208,8 +209,14 @@ fn refuse(turn: &mut Turn<'_>, message: &Message) {
 /// of long ago may have been taken in and forgotten since.
 #[must_use]
 pub fn is_addressed_by_edit(state: &State, now: Timestamp, message: &Message) -> bool {
+    // What is older than all that are remembered may be one of those before them.
+    let is_forgotten = |mark: &ChannelMark| {
+        mark.recent.len() >= RECENT_MESSAGES
+            && mark.recent.iter().min().is_some_and(|oldest| message.message_id < *oldest)
+    };
     message.addressed
         && message.guild_id.is_some()
+        && !state.channels.get(&message.channel_id).is_some_and(is_forgotten)
         && now.seconds_since(message.created_at) < ADDRESSED_LATE
         && !was_taken_in(state, message)
 }

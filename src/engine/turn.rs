@@ -32,7 +32,7 @@ use crate::domain::workflow::WorkflowState;
 /// Attempts of what is no step of a lifecycle.
 const ATTEMPTS: u32 = 3;
 /// How many message ids of a channel are remembered for those that arrive doubled.
-const RECENT_MESSAGES: usize = 64;
+pub(super) const RECENT_MESSAGES: usize = 64;
 /// A person who may not ask is told so once in this time.
 const REFUSAL_SECONDS: u64 = 3_600;
 /// People of one channel who are told so within it.

@@ -153,7 +153,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
     tell(team, event).await
 }
 
-/// Whether Discord tells of an interaction again that was carried out.
+/// Whether Discord tells of an interaction again that was dealt with.
 fn is_told_again(team: &Team, reply: &InteractionReply) -> bool {
     team.hub.read(|state| state.interactions.knows(reply.interaction()))
 }

@@ -600,7 +600,9 @@ impl Intake {
     async fn page(&mut self, page: Page) -> Result<(), Gone> {
         let Page { channel, guild, messages, edited } = page;
         for data in edited {
-            self.edited(None, data).await?;
+            if self.reader.is_addressed_by_edit(&data) {
+                self.edited(None, data).await?;
+            }
         }
         for data in &messages {
             self.created(None, data, guild).await?;

@@ -208,6 +208,13 @@ impl Reader {
         }
     }
 
+    /// Whether an edit that was found addresses the team in a message that was not for it. What became of messages that
+    /// were taken in is asked for one by one.
+    pub(super) fn is_addressed_by_edit(&self, data: &Value) -> bool {
+        let heard = read_message(data).and_then(|payload| self.look(&payload, None));
+        heard.is_some_and(|(heard, _)| self.access.is_addressed_by_edit(&heard.message))
+    }
+
     /// Whether an edit is told by this bot.
     pub(super) fn is_edit_for(&self, from: From, payload: &Payload) -> bool {
         self.is_for(from, payload) && (from.is_none() || payload.guild_id.is_none())

@@ -145,7 +145,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
             }
             Block::Line(text) if let Some(when) = when(place) => {
                 // Words about some of them are not one of them.
-                is_open = is_new(&reader, text) && (text.starts_with("**") || is_titled(text));
+                is_open = is_new(&reader, text) && is_titled(text);
                 if is_open {
                     requirement(&mut reader, text, when, *line);
                 }
@@ -264,10 +264,21 @@ fn is_requirement(text: &str) -> bool {
     id_and_title(&plain(text), &REQUIREMENTS).is_some()
 }
 
-/// Whether what is said of it stands right behind the id.
+/// Whether what is said of it stands right behind the id: what names several of them is about them.
 fn is_titled(text: &str) -> bool {
-    let id = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    text.trim_start_matches(id).trim_start().starts_with([':', '—', '–', '-'])
+    let is_id = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name_of = |text: &str| text.trim_start_matches(is_id).trim_start().to_owned();
+    let names_another = |rest: &str| {
+        let mut beginnings = REQUIREMENTS.iter().map(|name| format!("{name}-"));
+        beginnings.any(|beginning| rest.contains(&beginning))
+    };
+    match text.strip_prefix("**").and_then(|text| text.split_once("**")) {
+        Some((bold, rest)) => {
+            let behind = name_of(bold);
+            behind.starts_with([':', '—', '–', '-']) || behind.is_empty() && !names_another(rest)
+        }
+        None => name_of(text).starts_with([':', '—', '–', '-']),
+    }
 }
 
 /// Whether it is one that was not read yet.

@@ -146,6 +146,7 @@ fn requirements_are_read_in_every_form() {
         "| Id | What |\n|---|---|\n| FR-1 | it adds |\n| FR-2 | it prints |\n",
         "Some words.\n\n**FR-1:** it adds\n\n**FR-2:** it prints\n",
         "FR-1: it adds\n\nFR-2 — it prints\n\nFR-3 and FR-4 come later.\n",
+        "**FR-1** to **FR-2** are needed.\n\n- FR-1: it adds\n- FR-2: it prints\n",
         "**FR-1** it adds\n\n**FR-2** it prints\n### Where\n| FR-1 | US-001 |\n|---|---|\n| FR-2 | US-001 |\n",
     ] {
         let text = format!("# P\n{stories}## Functional Requirements\n{listed}");

@@ -33,8 +33,8 @@ impl Access for Everybody {
         true
     }
 
-    fn is_addressed_by_edit(&self, _: &Message) -> bool {
-        false
+    fn is_addressed_by_edit(&self, message: &Message) -> bool {
+        message.addressed
     }
 
     fn depends_on_roles(&self, _: &Message) -> bool {
