@@ -22,16 +22,10 @@ const BINARY_VARIABLE: &str = "TEAMS_CODEX";
 /// The environment variable that it takes the run's token from.
 const TOKEN_VARIABLE: &str = "TEAMS_MODEL_TOKEN";
 /// What its commands get of its environment.
-const FOR_COMMANDS: [&str; 20] = [
+const FOR_COMMANDS: [&str; 14] = [
     "HOME",
-    "LOGNAME",
     "PATH",
-    "SHELL",
-    "USER",
-    "USERNAME",
     "TMPDIR",
-    "TEMP",
-    "TMP",
     "LANG",
     "TZ",
     RUN_SOCKET,

@@ -12,7 +12,9 @@ use crate::platform::spawn;
 /// The name of the server, by which agents call its tools: `mcp__teams__submit_result`.
 pub(super) const SERVER: &str = "teams";
 /// Its tools.
-const NAMES: [&str; 4] = ["submit_result", "backlog", "memory", "status"];
+const NAMES: [&str; 4] = [SUBMIT, "backlog", "memory", "status"];
+/// The one by which a result is handed in.
+const SUBMIT: &str = "submit_result";
 /// The command that serves them.
 const COMMAND: &str = "mcp";
 
@@ -32,7 +34,7 @@ pub(super) fn is_ours(title: &str) -> bool {
 
 /// Whether that is the tool by which a result is handed in.
 pub(super) fn hands_in(title: &str) -> bool {
-    is_ours(title) && title.contains(NAMES[0])
+    is_ours(title) && title.contains(SUBMIT)
 }
 
 /// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.

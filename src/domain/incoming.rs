@@ -19,6 +19,9 @@ use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
 use crate::domain::verification::{CriterionRef, ManualVerdict};
 
+/// Seconds for which an edit can address the team in a message that was not for it.
+pub const ADDRESSED_BY_EDIT: u64 = 3_600;
+
 /// A message that somebody wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {

@@ -163,24 +163,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
 
 /// The change in the train that this one is put onto, or proven on.
 fn stands_on(turn: &Turn<'_>, kind: &EffectKind) -> Option<Car> {
-    match kind {
-        EffectKind::Rebase { onto, .. } => onto.clone(),
-        EffectKind::Checks { request_id, .. } => {
-            let queued = turn.request(request_id).filter(|it| it.work.landing_since.is_some());
-            queued?.work.behind.clone()
-        }
-        EffectKind::Commit { .. }
-        | EffectKind::Base { .. }
-        | EffectKind::UseChecks { .. }
-        | EffectKind::Merge { .. }
-        | EffectKind::Action { .. }
-        | EffectKind::Release { .. }
-        | EffectKind::Baseline { .. }
-        | EffectKind::Inspect { .. }
-        | EffectKind::Archive { .. }
-        | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. } => None,
-    }
+    let EffectKind::Checks { request_id, .. } = kind else { return kind.onto() };
+    let queued = turn.request(request_id).filter(|it| it.work.landing_since.is_some());
+    queued?.work.behind.clone()
 }
 
 /// Whether a request belongs to a sprint that is to end.

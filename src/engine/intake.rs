@@ -19,7 +19,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::change::ChannelMark;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, RequestId, UserId};
-use crate::domain::incoming::Message;
+use crate::domain::incoming::{ADDRESSED_BY_EDIT, Message};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -37,8 +37,6 @@ use crate::domain::time::Timestamp;
 const REFUSED: &str = "🚫";
 /// Seconds that such an answer waits, so that those of whoever may ask go first.
 const REFUSAL_DELAY: u64 = 10;
-/// Seconds within which a message may still be addressed to the team by an edit.
-const ADDRESSED_LATE: u64 = 3_600;
 
 /// Takes in a message.
 pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -217,7 +215,7 @@ pub fn is_addressed_by_edit(state: &State, now: Timestamp, message: &Message) ->
     message.addressed
         && message.guild_id.is_some()
         && !state.channels.get(&message.channel_id).is_some_and(is_forgotten)
-        && now.seconds_since(message.created_at) < ADDRESSED_LATE
+        && now.seconds_since(message.created_at) < ADDRESSED_BY_EDIT
         && !was_taken_in(state, message)
 }
 

@@ -103,18 +103,10 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
             Event::Seen { channel_id, message_id }
         }
         Inbound::Command { actor, command, reply } => {
-            if is_told_again(team, &reply) {
-                tasks::spawn("command", reply.told_again());
-                return Ok(());
-            }
             let command = with_ended(team, command).await;
             return carry_out(team, actor, command, reply).await;
         }
         Inbound::Plan { actor, dropped, reply } => {
-            if is_told_again(team, &reply) {
-                tasks::spawn("command", reply.told_again());
-                return Ok(());
-            }
             return match plan_file::command(team, dropped, reply.language()).await {
                 Ok(command) => carry_out(team, actor, command, reply).await,
                 Err(content) => {
@@ -153,11 +145,6 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
     tell(team, event).await
 }
 
-/// Whether Discord tells of an interaction again that was dealt with.
-fn is_told_again(team: &Team, reply: &InteractionReply) -> bool {
-    team.hub.read(|state| state.interactions.knows(reply.interaction()))
-}
-
 /// Carries a command out, and answers. Until what came of it is durable, Discord counts as not heard: the next start hears
 /// it again, and the records know whether it was done.
 async fn carry_out(
@@ -166,8 +153,13 @@ async fn carry_out(
     command: Command,
     reply: InteractionReply,
 ) -> Result<(), HubError> {
-    let interaction = Some(reply.interaction());
-    let answer = team.hub.submit(Event::Command { actor, command, interaction }).await;
+    let interaction = reply.interaction();
+    if team.hub.read(|state| state.interactions.knows(interaction)) {
+        tasks::spawn("command", reply.told_again());
+        return Ok(());
+    }
+    let event = Event::Command { actor, command, interaction: Some(interaction) };
+    let answer = team.hub.submit(event).await;
     if let Err(error @ HubError::Closed) = answer {
         return Err(error);
     }

@@ -14,6 +14,7 @@ use crate::discord::inbound::Inbound;
 use crate::discord::repeat::patiently;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId};
+use crate::domain::incoming::ADDRESSED_BY_EDIT;
 use crate::domain::time::Timestamp;
 use crate::platform::{clock, tasks};
 
@@ -70,9 +71,6 @@ pub(super) struct Page {
     /// Messages that were read before and are edited, with their server: an edit may have addressed the team.
     pub(super) edited: Vec<Value>,
 }
-
-/// Milliseconds for which an edit can address the team.
-const EDITED: i64 = 60 * 60 * 1_000;
 
 /// What is read next; `None` at the end.
 pub(super) async fn next(pages: &mut Option<mpsc::Receiver<LookBack>>) -> Option<LookBack> {
@@ -211,34 +209,8 @@ async fn channel_after(
     let later = |why| Stop::Later(after, why);
     let seen = from_channel(channel, || rest.channel(channel)).await.map_err(later)?;
     let Some(seen) = seen else { return Ok(()) };
-    let now = Timestamp::new(clock::now());
-    let since = MessageId::at(Timestamp::from_millis(now.millis().saturating_sub(EDITED)));
     if let Some(guild) = seen.guild_id {
-        let mut from = since;
-        while from < after {
-            // What was written since comes first: where this cannot be read, it is not tried again.
-            let Ok(Some(messages)) =
-                from_channel(channel, || rest.messages_after(channel, from)).await
-            else {
-                break;
-            };
-            let Some(newest) = messages.last().map(message_id) else { break };
-            let is_last = messages.len() < PAGE || newest <= from.0;
-            let is_edited = |it: &Value| it.get("edited_timestamp").is_some_and(|at| !at.is_null());
-            let mut edited = messages;
-            edited.retain(|it| message_id(it) <= after.0 && is_edited(it));
-            for message in &mut edited {
-                message["guild_id"] = json!(guild);
-            }
-            if !edited.is_empty() {
-                let page = Page { channel, guild: Some(guild), messages: Vec::new(), edited };
-                out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
-            }
-            if is_last {
-                break;
-            }
-            from = MessageId(newest);
-        }
+        edited_up_to(rest, (guild, channel), after, out).await?;
     }
     loop {
         let later = |why| Stop::Later(after, why);
@@ -253,6 +225,42 @@ async fn channel_after(
             return Ok(());
         }
     }
+}
+
+/// Tells which of the messages up to this one are edited, as far back as an edit can address the team.
+async fn edited_up_to(
+    rest: &Rest,
+    (guild, channel): (GuildId, ChannelId),
+    last: MessageId,
+    out: &mpsc::Sender<LookBack>,
+) -> Result<(), Stop> {
+    let since = clock::now() - Duration::from_secs(ADDRESSED_BY_EDIT);
+    let mut from = MessageId::at(Timestamp::new(since));
+    while from < last {
+        // What was written since then comes first: where this cannot be read, it is not tried again.
+        let read = from_channel(channel, || rest.messages_after(channel, from)).await;
+        let Ok(Some(mut edited)) = read else { break };
+        let Some(newest) = edited.last().map(message_id) else { break };
+        let is_last = edited.len() < PAGE || newest <= from.0;
+        edited.retain(|it| message_id(it) <= last.0 && is_edited(it));
+        for message in &mut edited {
+            message["guild_id"] = json!(guild);
+        }
+        if !edited.is_empty() {
+            let page = Page { channel, guild: Some(guild), messages: Vec::new(), edited };
+            out.send(LookBack::Page(page)).await.map_err(|_| Stop::Gone)?;
+        }
+        if is_last {
+            break;
+        }
+        from = MessageId(newest);
+    }
+    Ok(())
+}
+
+/// Whether a person has edited a message: an unfolding link preview is an update too, and has no time of an edit.
+pub(super) fn is_edited(message: &Value) -> bool {
+    message.get("edited_timestamp").is_some_and(|at| !at.is_null())
 }
 
 /// Why others come first.

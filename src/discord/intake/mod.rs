@@ -552,8 +552,7 @@ impl Intake {
     }
 
     async fn edited(&mut self, from: From, data: Value) -> Result<(), Gone> {
-        // An unfolding link preview is an update too; only people's edits carry the time of the edit.
-        if data.get("edited_timestamp").is_none_or(Value::is_null) {
+        if !catch_up::is_edited(&data) {
             return Ok(());
         }
         let id = MessageId(message_id(&data));
