@@ -332,19 +332,43 @@ async fn what_was_done_when_the_budget_was_used_up_is_done() {
     let usage = json!({"in": 1000, "cached": 400, "out": 20});
     let place = Place::playing(json!([{"say": result(), "usage": usage}])).await;
     let spec = run_of(&place, binary, "spent-at-the-end");
-    let outcome = held_to(&place, &spec, 1000).await;
+    let outcome = held_to(1000, async |watch| place.watched(&spec, watch).await).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert_eq!(outcome.usage.input_tokens, 1000);
 }
 
+/// The agent outlives its team, and the next one counts what it uses.
+#[tokio::test]
+async fn a_run_of_an_earlier_team_is_ended_for_its_budget() {
+    let Some(binary) = codex() else { return };
+    let usage = json!({"in": 1000, "cached": 400, "out": 20});
+    let place = Place::playing(json!([
+        {"tool": "exec_command", "args": {"cmd": "true"}, "usage": usage},
+        {"hang": true},
+    ]))
+    .await;
+    let spec = run_of(&place, binary, "outlives");
+    let (driver, nobody) = (Driver::default(), Watch::default());
+    tokio::select! {
+        outcome = driver.run(&spec, &CONTRACT, &nobody) => panic!("over already: {outcome:?}"),
+        _ = in_time(place.server.asked(2)) => {}
+    }
+    let adopted = held_to(1000, async |watch| {
+        driver.adopt(&spec.run_dir, &CONTRACT, watch).await.unwrap().expect("an outcome")
+    });
+    let outcome = adopted.await;
+    assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
+    assert_eq!(outcome.usage.input_tokens, 1000, "{outcome:?}");
+}
+
 pub(crate) async fn ended_for_its_budget(place: &Place, spec: &RunSpec, input_tokens: u64) {
-    let outcome = held_to(place, spec, input_tokens).await;
+    let outcome = held_to(input_tokens, async |watch| place.watched(spec, watch).await).await;
     assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
     assert_eq!(outcome.usage.input_tokens, input_tokens, "{outcome:?}");
 }
 
 /// Runs it with a budget that it has used up when it tells so much.
-async fn held_to(place: &Place, spec: &RunSpec, input_tokens: u64) -> AgentOutcome {
+async fn held_to(input_tokens: u64, run: impl AsyncFnOnce(&Watch) -> AgentOutcome) -> AgentOutcome {
     let (used, mut told) = tokio::sync::watch::channel(Usage::default());
     let watch = Watch { used: Some(used), ..Watch::default() };
     let budget = async {
@@ -353,7 +377,7 @@ async fn held_to(place: &Place, spec: &RunSpec, input_tokens: u64) -> AgentOutco
         std::future::pending().await
     };
     tokio::select! {
-        outcome = in_time(place.watched(spec, &watch)) => outcome,
+        outcome = in_time(run(&watch)) => outcome,
         never = budget => match never {},
     }
 }

@@ -1,17 +1,15 @@
 //! The folder of a run: its turns, what they were begun with, and whatever still runs in them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::keep::{read_json, write_json};
-use super::watch::Watch;
 use crate::agents::error::RunError;
 use crate::agents::run::{AgentOutcome, RunSpec};
 use crate::agents::run_folder::{PROMPT, RESULT, TURN_PROMPT, WORDS};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::platform::files;
-use crate::platform::supervise::{self, Adoption, Exit, RunFolderState, SuperviseError};
+use crate::platform::supervise::{self, RunFolderState, SuperviseError};
 
 /// Bytes of stderr that a failure may quote.
 pub(super) const STDERR_TAIL: usize = 8 << 10;
@@ -39,22 +37,6 @@ pub(super) fn input_bytes(spec: &RunSpec, number: u32) -> u64 {
         number => turn_dir(spec, number).join(TURN_PROMPT),
     };
     files::metadata(&path).map_or(0, |meta| meta.len())
-}
-
-/// How long an agent of an earlier start may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(10);
-
-pub(super) async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> {
-    tokio::select! {
-        exit = adoption.wait() => return Ok(exit?),
-        () = watch.cancel.cancelled() => {}
-    }
-    adoption.interrupt()?;
-    tokio::select! {
-        _ = adoption.wait() => {}
-        () = tokio::time::sleep(GRACE) => adoption.kill()?,
-    }
-    Ok(Exit { ended_by: supervise::EndedBy::Cancelled, ..adoption.wait().await? })
 }
 
 /// How many turns were begun.

@@ -41,7 +41,7 @@ use crate::platform::tasks;
 const TOOL_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often it is looked what an agent that says nothing has noted.
-const NOTED: Duration = Duration::from_secs(2);
+pub(super) const NOTED: Duration = Duration::from_secs(2);
 
 /// Wall time of the turn that hands over, in milliseconds.
 const HAND_OVER_MS: u64 = 3 * 60 * 1000;
@@ -238,13 +238,25 @@ impl Driver {
             listens: !start.purpose.repairing,
             resumes: start.resume.is_some(),
             usage: start.usage,
-            rollout: match &spec.agent {
-                Agent::Codex(_) => Some(Rollout::default()),
-                Agent::Claude(_) | Agent::Acp(_) | Agent::Rehearsal(_) => None,
-            },
+            rollout: Rollout::of(&spec.agent),
         };
         followed.until_its_end(start).await
     }
+}
+
+/// What ends a run that has used its budget up.
+pub(super) fn over_budget() -> Failure {
+    Failure::new(FailKind::Budget, "the budget of this run is used up".to_owned())
+}
+
+/// Notes why an agent is stopped: on disk before it is, so that a restart knows.
+pub(super) fn note_failure(
+    spec: &RunSpec,
+    folder: &Path,
+    failure: &Failure,
+) -> Result<(), RunError> {
+    tracing::warn!(run = spec.run_id.as_str(), why = failure.message, "the agent is stopped");
+    write_json(folder, STUCK, failure)
 }
 
 /// A turn under way.
@@ -307,8 +319,7 @@ impl RunningTurn<'_> {
                     (interrupted, at_last) = self.stop(now).await?;
                 }
                 () = watch.over_budget.cancelled(), if !cancelled && self.stuck.is_none() && !self.turn.is_over() => {
-                    let words = "the budget of this run is used up".to_owned();
-                    self.give_up(Failure::new(FailKind::Budget, words))?;
+                    self.give_up(over_budget())?;
                     if !interrupted {
                         (interrupted, at_last) = self.stop(now).await?;
                     }
@@ -382,19 +393,10 @@ impl RunningTurn<'_> {
 
     /// Counts what it has used, and tells that to whoever holds it to its budget.
     fn count(&mut self) {
-        if let (Some(rollout), Some(thread)) = (&mut self.rollout, &self.turn.session)
-            && let Some(total) = rollout.total(&self.spec.session_dir, thread)
-        {
-            // Its commands can write in that file: what is used does not become less.
-            let before = self.turn.usage_total.filter(|it| it.tokens() > total.tokens());
-            self.turn.usage_total = before.or(Some(total));
+        if let Some(rollout) = &mut self.rollout {
+            rollout.count(self.spec, &mut self.turn);
         }
-        if let Some(listener) = &self.watch.used {
-            let mut count = self.usage;
-            count.add(self.spec, &self.turn);
-            let used = count.in_all();
-            listener.send_if_modified(|before| std::mem::replace(before, used) != used);
-        }
+        self.watch.tell_used(self.usage.with(self.spec, &self.turn));
     }
 
     /// Counts what it does.
@@ -411,13 +413,7 @@ impl RunningTurn<'_> {
 
     /// It is ended for this.
     fn give_up(&mut self, failure: Failure) -> Result<(), RunError> {
-        tracing::warn!(
-            run = self.spec.run_id.as_str(),
-            why = failure.message,
-            "the agent is stopped"
-        );
-        // On disk before it is ended, as below.
-        write_json(self.folder, STUCK, &failure)?;
+        note_failure(self.spec, self.folder, &failure)?;
         self.stuck = Some(failure);
         Ok(())
     }

@@ -41,10 +41,10 @@ mod rollout;
 mod usage_count;
 mod watch;
 
+use again::EarlierTurn;
 pub use again::conversation;
-use again::read_again;
 pub(super) use folder::turn_name;
-use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns, wait_for};
+use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns};
 use follow::{CutOff, FinishedTurn, Start};
 pub(super) use keep::{TurnPurpose, read_json};
 use keep::{forget_submitted, remember_usage, seen_usage, submitted, write_json};
@@ -97,20 +97,31 @@ impl Driver {
             return Ok(None);
         };
         let folder = turn_dir(&spec, number);
-        let exit = match supervise::adopt(&folder)? {
-            RunFolderState::Never => return Ok(None),
-            RunFolderState::Finished(exit) => exit,
-            RunFolderState::Running(adoption) => wait_for(&adoption, watch).await?,
-        };
+        let state = supervise::adopt(&folder)?;
+        if matches!(state, RunFolderState::Never) {
+            return Ok(None);
+        }
         let purpose = TurnPurpose::of(&folder, number)?;
+        let spec = Arc::new(spec);
         let (earlier, turn) = {
             // It may be much.
-            let (spec, folder, watch) = (spec.clone(), folder.clone(), watch.clone());
+            let (spec, folder) = (Arc::clone(&spec), folder.clone());
             tasks::blocking(move || {
                 let earlier = Progress::of_turns_before(&spec, number)?;
-                Ok::<_, RunError>((earlier, read_again(&spec, &folder, purpose, &watch)?))
+                Ok::<_, RunError>((earlier, EarlierTurn::open(spec, folder, purpose)?))
             })
             .await??
+        };
+        let (turn, exit) = match state {
+            RunFolderState::Never => return Ok(None),
+            RunFolderState::Finished(exit) => (turn, exit),
+            RunFolderState::Running(adoption) => {
+                turn.until_its_end(&adoption, earlier.usage, watch).await?
+            }
+        };
+        let turn = {
+            let watch = watch.clone();
+            tasks::blocking(move || turn.finish(&watch)).await??
         };
         // It could not go on without somebody to talk to. What it had handed in counts, unless it was changing something
         // again.

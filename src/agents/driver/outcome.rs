@@ -5,7 +5,6 @@ use super::folder::{input_bytes, interrupted_for, turn_dir};
 use super::hand_over::{self, Weight};
 use super::keep::{TurnPurpose, read_json};
 use super::usage_count::UsageCount;
-use super::watch::Watch;
 use crate::agents::answer;
 use crate::agents::error::RunError;
 use crate::agents::run::{AgentOutcome, RunSpec};
@@ -52,8 +51,7 @@ impl Progress {
         for earlier in 0..number {
             let folder = turn_dir(spec, earlier);
             let purpose = TurnPurpose::of(&folder, earlier)?;
-            // What it did was told while it did it.
-            let turn = read_again(spec, &folder, purpose, &Watch::default())?;
+            let turn = read_again(spec, folder, purpose)?;
             progress.add(spec, earlier, &turn);
         }
         progress.heard.extend(interrupted_for(spec, number));

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::agents::codex::HOME;
+use crate::agents::run::{Agent, RunSpec};
+use crate::agents::turn::Turn;
 use crate::domain::usage::Usage;
 use crate::platform::beneath::{Folder, RegularFile};
 
@@ -23,9 +25,28 @@ pub(super) struct Rollout {
 }
 
 impl Rollout {
+    /// Of agents that have such a file.
+    pub(super) fn of(agent: &Agent) -> Option<Rollout> {
+        match agent {
+            Agent::Codex(_) => Some(Rollout::default()),
+            Agent::Claude(_) | Agent::Acp(_) | Agent::Rehearsal(_) => None,
+        }
+    }
+
+    /// Takes what is noted of its conversation into a turn.
+    pub(super) fn count(&mut self, spec: &RunSpec, turn: &mut Turn) {
+        if let Some(thread) = &turn.session
+            && let Some(total) = self.total(&spec.session_dir, thread)
+        {
+            // Its commands can write in that file: what is used does not become less.
+            let before = turn.usage_total.filter(|it| it.tokens() > total.tokens());
+            turn.usage_total = before.or(Some(total));
+        }
+    }
+
     /// The tokens of the whole conversation, where something of that is noted since the last look. Nothing where there
     /// is no such file: then its stream tells in the end.
-    pub(super) fn total(&mut self, session_dir: &Path, thread: &str) -> Option<Usage> {
+    fn total(&mut self, session_dir: &Path, thread: &str) -> Option<Usage> {
         if self.file.is_none() {
             self.file = find(session_dir, thread);
         }

@@ -41,6 +41,12 @@ impl UsageCount {
         self.untold = turn.untold;
     }
 
+    /// What the run has used with a turn that may go on.
+    pub(super) fn with(mut self, spec: &RunSpec, turn: &Turn) -> Usage {
+        self.add(spec, turn);
+        self.in_all()
+    }
+
     /// What the run has used.
     pub(super) fn in_all(&self) -> Usage {
         self.used().plus(self.handed_over)

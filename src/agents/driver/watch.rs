@@ -23,6 +23,12 @@ pub struct Watch {
 }
 
 impl Watch {
+    pub(super) fn tell_used(&self, used: Usage) {
+        if let Some(listener) = &self.used {
+            listener.send_if_modified(|before| std::mem::replace(before, used) != used);
+        }
+    }
+
     pub(super) fn tell(&self, events: Vec<Event>) {
         if let Some(listener) = &self.events {
             for event in events {
