@@ -1,6 +1,8 @@
 //! Long texts become several messages: at most 2000 characters each, cut where a reader would cut,
 //! code blocks closed and opened again.
 
+use crate::domain::markdown::{FENCE, open_after};
+
 /// The longest message a bot may post.
 pub const MESSAGE_LIMIT: usize = 2_000;
 /// The most parts that a person wants to read in a row; what is longer belongs into a file.
@@ -60,13 +62,6 @@ fn fitting(text: &str, limit: usize) -> usize {
     text.len()
 }
 
-/// The opening line of a code block, such as "```rust".
-fn fence(line: &str) -> Option<&str> {
-    let line = line.trim_end();
-    let bare = line.trim_start();
-    (bare.starts_with("```") && !bare[3..].contains('`')).then_some(bare)
-}
-
 fn cut(text: &str, room: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();
@@ -76,11 +71,14 @@ fn cut(text: &str, room: usize) -> Vec<String> {
         loop {
             let used = length(&part) + usize::from(!part.is_empty());
             let space = room.saturating_sub(used);
-            if length(rest) <= space {
+            // For what closes a block there is always room.
+            let closes = open.is_some() && rest == FENCE;
+            if length(rest) <= space || closes {
                 if !part.is_empty() {
                     part.push('\n');
                 }
                 part.push_str(rest);
+                open = open_after(open, rest);
                 break;
             }
             // A line that fits into a part of its own goes there whole.
@@ -96,15 +94,9 @@ fn cut(text: &str, room: usize) -> Vec<String> {
                 part.push('\n');
             }
             part.push_str(&rest[..at]);
+            open = open_after(open, &rest[..at]);
             rest = if open.is_some() { &rest[at..] } else { rest[at..].trim_start() };
             flush(&mut parts, &mut part, open.as_deref());
-        }
-        if let Some(opening) = fence(line) {
-            open = match open {
-                Some(_) if opening == "```" => None,
-                Some(opened) => Some(opened),
-                None => Some(shorten(opening, 40)),
-            };
         }
     }
     if !part.trim().is_empty() {
@@ -121,7 +113,8 @@ fn flush(parts: &mut Vec<String>, part: &mut String, open: Option<&str>) {
         if done == opening {
             return;
         }
-        done.push_str("\n```");
+        done.push('\n');
+        done.push_str(FENCE);
     }
     if !done.trim().is_empty() {
         parts.push(done);
@@ -175,6 +168,33 @@ mod tests {
         }
         assert!(parts[1].starts_with(&format!("[2/{}]\n```rust\n    let", parts.len())));
         assert!(parts.last().unwrap().ends_with("After."));
+    }
+
+    #[test]
+    fn prose_stays_prose_where_a_block_opens_or_closes_within_a_line() {
+        let code = "    let x = 1;\n".repeat(160);
+        for (before, after) in [("- ```rs", "  ```"), ("Output: ```", "```"), ("```", "last()```")]
+        {
+            let prose = "Some words of prose. ".repeat(120);
+            let parts = parts(&format!("{before}\n{code}{after}\n{prose}"));
+            assert!(parts.len() > 2, "{parts:?}");
+            for part in &parts {
+                assert_eq!(part.matches("```").count() % 2, 0, "{part}");
+            }
+            let last = parts.last().unwrap();
+            assert!(last.contains("prose") && !last.contains("```"), "{last}");
+        }
+    }
+
+    #[test]
+    fn a_part_does_not_begin_with_an_empty_block() {
+        for lines in 150..190 {
+            let text =
+                format!("```rust\n{}```\n{}", "let x = 1;\n".repeat(lines), "word ".repeat(200));
+            for part in split(&text, 2_000, MAX_PARTS).unwrap() {
+                assert!(!part.contains("```rust\n```"), "{lines}: {part}");
+            }
+        }
     }
 
     #[test]

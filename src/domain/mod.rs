@@ -29,6 +29,7 @@ pub mod item;
 pub mod language;
 pub mod lenient;
 pub mod lifecycle;
+pub mod markdown;
 pub mod modes;
 pub mod operation;
 pub mod origin;

@@ -8,6 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, State};
 use serde::Serialize;
 
 use crate::domain::language::Language;
+use crate::domain::markdown::{self, FENCE, Piece};
 use crate::platform::hidden;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
@@ -62,9 +63,12 @@ pub(super) fn add(
     templates.add_filter("tail", tail);
     templates.add_filter("whole", whole);
     templates.add_filter("fence", fence);
+    templates.add_filter("contained", contained);
     templates.add_filter("code", |text: String| name(&text));
-    templates
-        .add_filter("line", |text: String| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    templates.add_filter("line", |text: String| {
+        // In a line there are no blocks.
+        text.replace(FENCE, "`").split_whitespace().collect::<Vec<_>>().join(" ")
+    });
     templates.add_filter("short", |text: String| text.chars().take(10).collect::<String>());
     templates.add_filter("duration", move |seconds: f64| duration(seconds, language));
     templates.add_filter("amount", move |amount: Jinja| money(&amount, language));
@@ -95,15 +99,15 @@ pub(super) fn add(
 /// Code blocks are left as they are.
 pub(super) fn tidy(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
-    let mut in_code = false;
+    let mut open = None;
     for line in text.trim().lines() {
-        let fence = line.trim_start().starts_with("```");
+        let in_code = open.is_some();
         let blank = line.trim().is_empty();
         let before = lines.last().is_some_and(|last| last.trim().is_empty());
         if in_code || !(blank && before) {
             lines.push(if in_code { line } else { line.trim_end() });
         }
-        in_code ^= fence;
+        open = markdown::open_after(open, line);
     }
     lines.join("\n")
 }
@@ -179,9 +183,9 @@ pub(super) fn beginning(text: &str, limit: usize) -> String {
     let enough = |at: &usize| *at * 2 >= head.len();
     let at = places.into_iter().flatten().find(enough).unwrap_or(head.len());
     let mut shown = head[..at].trim_end().to_owned();
-    let fences = shown.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    if fences % 2 == 1 {
-        shown.push_str("\n```");
+    if markdown::pieces(&shown).1.is_some() {
+        shown.push('\n');
+        shown.push_str(FENCE);
     }
     shown.push_str("\n…");
     shown
@@ -277,6 +281,22 @@ fn check(item: &Jinja, language: Language) -> Result<String, Error> {
     Ok(text)
 }
 
+/// A text whose markup ends where it does, for a card about which somebody decides: it covers nothing behind it, and
+/// takes nothing into a block of code.
+fn contained(text: String) -> String {
+    let (pieces, open) = markdown::pieces(&text);
+    let pieces = pieces.into_iter().map(|piece| match piece {
+        Piece::Plain(text) => text.replace("||", "\\|\\|"),
+        Piece::Code(code) => code.to_owned(),
+    });
+    let mut text: String = pieces.collect();
+    if open.is_some() {
+        text.push('\n');
+        text.push_str(FENCE);
+    }
+    text
+}
+
 /// A code block that its content cannot end, and in which nothing is hidden.
 pub(super) fn fence(text: String, kind: Option<String>) -> Result<String, Error> {
     let kind = kind.unwrap_or_default();
@@ -285,7 +305,7 @@ pub(super) fn fence(text: String, kind: Option<String>) -> Result<String, Error>
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     let (text, _) = hidden::shown(&text.replace("\r\n", "\n").replace('\r', "\n"));
-    let body = text.trim_end().replace("```", "`\u{200b}`\u{200b}`");
+    let body = text.trim_end().replace(FENCE, "`\u{200b}`\u{200b}`");
     Ok(format!("```{kind}\n{body}\n```"))
 }
 
