@@ -300,7 +300,8 @@ box.addEventListener("keydown", (event) => {
     }
     if (event.key === "Escape") return close();
   }
-  if (event.key === "Enter" && !event.shiftKey) {
+  // The keyboard of a phone has no other key for a new line.
+  if (event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches) {
     event.preventDefault();
     form.requestSubmit();
   } else if (event.key === "Escape") {

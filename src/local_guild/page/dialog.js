@@ -41,11 +41,32 @@ function entry({ label, about, input, text }, at) {
     about && el("p", { class: "about", id: `${id}-about` }, about), node);
 }
 
-/** Shows a form of an application. What was written stays until it is accepted. */
+/** What was written into forms that were left by Escape, by their names. */
+const left = new Map();
+
+/** A field with what was written into it before, where it begins with the same. */
+function withLeft(field, before) {
+  const input = field.input;
+  const was = input?.type === 4 && before?.[input.custom_id];
+  return was && was.begun === (input.value ?? "") ? { ...field, input: { ...input, value: was.text } } : field;
+}
+
+/** Shows a form of an application. What was written stays until it is accepted or cancelled. */
 export function openForm(interaction, data) {
   const said = el("p", { class: "error", role: "alert", hidden: true });
   const send = el("button", { type: "submit", class: "button primary" }, word("submit"));
   const fields = inputs(data);
+  const texts = fields.filter((it) => it.input?.type === 4).map(({ input }) => input);
+  const before = left.get(data.custom_id);
+  const keep = () => {
+    const values = new FormData(form);
+    left.set(data.custom_id, Object.fromEntries(texts.map((input) => [input.custom_id, { begun: input.value ?? "", text: values.get(input.custom_id) }])));
+  };
+  const forget = () => {
+    box.removeEventListener("close", keep);
+    left.delete(data.custom_id);
+    close();
+  };
   const form = el("form", {
     onsubmit: async (event) => {
       event.preventDefault();
@@ -55,15 +76,16 @@ export function openForm(interaction, data) {
       send.disabled = true;
       try {
         await act("modal", { user: world.me, interaction, custom_id: data.custom_id, values });
-        close();
+        forget();
       } catch (error) {
         said.textContent = error instanceof Refused ? error.message : String(error);
         said.hidden = false;
       }
       send.disabled = false;
     },
-  }, fields.map(entry), said, el("div", { class: "row" },
-    el("button", { type: "button", class: "button secondary", onclick: close }, word("cancel")), send));
+  }, fields.map((it) => withLeft(it, before)).map(entry), said, el("div", { class: "row" },
+    el("button", { type: "button", class: "button secondary", onclick: forget }, word("cancel")), send));
+  box.addEventListener("close", keep, { once: true });
   present(data.title, form);
   form.querySelector("input, textarea, select")?.focus();
 }

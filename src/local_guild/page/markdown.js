@@ -12,7 +12,7 @@ const inlineRules = [
   [/^\*(?=[^\s*])([\s\S]*?[^\s*])\*(?!\*)/, (m) => el("em", {}, inline(m[1]))],
   [/^_(?=\S)([^_]*\S)_(?!\w)/, (m) => el("em", {}, inline(m[1])), true],
   [/^~~(?=\S)([\s\S]*?\S)~~/, (m) => el("s", {}, inline(m[1]))],
-  [/^\|\|([\s\S]+?)\|\|/, (m) => el("button", { type: "button", class: "spoiler", onclick: (e) => e.currentTarget.classList.add("shown") }, inline(m[1]))],
+  [/^\|\|([\s\S]+?)\|\|/, (m) => el("button", { type: "button", class: "spoiler", "aria-expanded": "false", "data-own": "aria-expanded", onclick: (e) => e.currentTarget.setAttribute("aria-expanded", "true") }, inline(m[1]))],
   [/^\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)/, (m) => link(m[2], inline(m[1]))],
   [/^<(https?:\/\/[^\s>]+)>/, (m) => link(m[1], [m[1]])],
   [/^https?:\/\/[^\s<]*[^\s<.,:;"')\]!?*]/, (m) => link(m[0], [m[0]])],

@@ -6,11 +6,10 @@ import { avatar, clockTime, el, fullTime, icon, iconButton, safeUrl, timeOf, toa
 import { inline, markdown } from "./markdown.js";
 import { messageMenu, offers, personMenu } from "./menu.js";
 import { pickFrom } from "./pick.js";
-import { dismiss, nameOf, tint, touch, world } from "./store.js";
+import { dismiss, LOADING, nameOf, tint, touch, world } from "./store.js";
 import { word } from "./words.js";
 
 const EPHEMERAL = 1 << 6;
-const LOADING = 1 << 7;
 const quick = ["👍", "✅", "👀", "🎉", "❓"];
 
 const complain = (error) => toast(error instanceof Refused ? error.message : String(error));

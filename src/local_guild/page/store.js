@@ -127,6 +127,9 @@ export async function older(id) {
   await log.loading;
 }
 
+/** The flag of an answer that is still to come. */
+export const LOADING = 1 << 7;
+
 /** Private answers put away; they do not come back when the page is read again. */
 const dismissed = new Set(JSON.parse(localStorage.getItem("dismissed") ?? "[]"));
 
@@ -206,11 +209,15 @@ export function apply({ t, d }) {
       changed("channels");
       break;
     }
-    case "MESSAGE_UPDATE":
+    case "MESSAGE_UPDATE": {
+      // What was deferred is said now.
+      const before = log?.list.find((it) => it.id === d.id);
+      if (before?.flags & LOADING && !(d.flags & LOADING)) changed("said", d);
       // Only what is known can change: the rest is read when one gets there.
-      if (log && !dismissed.has(d.id) && (log.reading || log.list.some((it) => it.id === d.id))) insert(log, d);
+      if (log && !dismissed.has(d.id) && (log.reading || before)) insert(log, d);
       changed("log", d.channel_id);
       break;
+    }
     case "MESSAGE_DELETE":
       if (log) log.list = log.list.filter((it) => it.id !== d.id);
       changed("log", d.channel_id);
