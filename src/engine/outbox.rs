@@ -189,6 +189,11 @@ fn is_kept(outgoing: &Outgoing) -> bool {
 /// Keeps a message that Discord refused. Where there are too many, the oldest of those that matter least goes to
 /// the file of those that were set aside.
 fn keep_refused(turn: &mut Turn<'_>, old: &Outgoing, reason: String, place: bool) {
+    let replaces = |it: &Outgoing| it.slot == old.slot && it.outgoing_id > old.outgoing_id;
+    if old.slot.is_some() && turn.outbox().any(replaces) {
+        // Told later, it would put what is new back.
+        return turn.remove(RecordId::Outgoing(old.outgoing_id.clone()));
+    }
     let now = turn.now;
     let before = old.refused.as_ref();
     let refused = DeliveryRefusal {

@@ -142,7 +142,7 @@ impl Delivery {
         Ok(OutgoingOutcome::Posted { channel_id: place.channel, message_ids })
     }
 
-    /// Sends one part. Files that Discord does not take after all are left out and named.
+    /// Sends one part. Files that Discord does not take after all, or not here, are left out and named.
     async fn part(
         &self,
         outgoing: &Outgoing,
@@ -156,8 +156,8 @@ impl Delivery {
         let names: Vec<String> = files.iter().map(|file| file.filename.clone()).collect();
         let body = parts.body(at);
         match self.speak(poster, place.channel, body.clone(), &nonce, files).await {
-            Err(error) if !names.is_empty() && is_too_large(&error) => {
-                tracing::warn!(%error, ?names, "files were too large for Discord");
+            Err(error) if !names.is_empty() && is_about_files(&error) => {
+                tracing::warn!(%error, ?names, "Discord does not take the files here");
                 let language = match &outgoing.act {
                     Act::Post(Post { content, .. })
                     | Act::Card { content, .. }
@@ -176,6 +176,14 @@ impl Delivery {
                 let words = shorten(words, MESSAGE_LIMIT - 501);
                 body.insert("content".to_owned(), json!(format!("{words}\n{note}")));
                 Ok(self.speak(poster, place.channel, body, &nonce, Vec::new()).await?)
+            }
+            Err(RestError::Gone { code: code::UNKNOWN_CHANNEL, .. })
+                if matches!(poster, Poster::Hook { .. }) && outgoing.attempts == 0 =>
+            {
+                // The room may be there, and the webhook somewhere else: it was forgotten.
+                let again =
+                    "the room or the persona's webhook is gone; the webhook is looked for anew";
+                Err(RestError::Network(again.to_owned()).into())
             }
             sent => Ok(sent?),
         }
@@ -261,9 +269,12 @@ pub(super) fn nonce_of(outgoing: &Outgoing, part: usize) -> String {
     nonce(&outgoing.outgoing_id, part)
 }
 
-fn is_too_large(error: &RestError) -> bool {
+/// Whether it may be taken without its files: they are too large, or nobody may attach any there.
+fn is_about_files(error: &RestError) -> bool {
     match error {
-        RestError::Refused { status, code, .. } => *status == 413 || *code == code::TOO_LARGE,
+        RestError::Refused { status, code, .. } => {
+            *status == 413 || [code::TOO_LARGE, code::NO_PERMISSION].contains(code)
+        }
         RestError::Network(_)
         | RestError::Server { .. }
         | RestError::Limited { .. }
