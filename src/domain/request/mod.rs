@@ -495,6 +495,14 @@ impl Request {
         self.blocked.as_ref().is_some_and(|it| it.paused_by.is_some())
     }
 
+    /// Whether its change was kept off the branch: it was made, and is not there.
+    #[must_use]
+    pub fn was_refused(&self) -> bool {
+        self.status == RequestStatus::Completed
+            && self.work.candidate.is_some()
+            && self.outcome.commit_sha.is_none()
+    }
+
     /// Whether the team has tried all that it may, and nothing is missing that a person could bring: people decide what
     /// becomes of it.
     #[must_use]

@@ -36,6 +36,9 @@ pub struct SprintPlanning {
     /// The request whose result was not enough.
     #[serde(rename = "last_initial_phase_reopen_request_id", with = "blank_is_none")]
     pub last_reopen_request_id: Option<RequestId>,
+    /// What people or the look at the plan said when they sent it back, until the planner's step is through.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sent_back_with: String,
     /// What research found before planning.
     #[serde(rename = "research_prepass")]
     pub research: Option<ResearchPrepass>,

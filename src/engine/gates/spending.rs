@@ -2,6 +2,7 @@
 
 use super::card::{self, is_daily, waiting_budget};
 use crate::domain::block::BlockCode;
+use crate::domain::budget::Scope;
 use crate::domain::gate::{GateKind, GateState};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{BudgetAtGate, Request};
@@ -9,7 +10,7 @@ use crate::domain::role::Role;
 use crate::domain::run::RunReport;
 use crate::engine::budget::{self, Account, spent, spent_together};
 use crate::engine::turn::Turn;
-use crate::engine::{ending, handoff};
+use crate::engine::{ending, handoff, sprint};
 
 /// A budget is used up: no run begins before a person grants it once more. `why` is what the run is told then
 /// about why its step is done again.
@@ -95,7 +96,12 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     if why == "expired" && is_daily(turn, id) {
         go_on(turn, id);
     } else {
+        let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
         ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
+        if scope == Some(Scope::Sprint) {
+            // Nobody is asked the same at each of its todos.
+            sprint::out_of_budget(turn, id);
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub(in crate::engine) fn advance(turn: &mut Turn<'_>) {
         // A slot that nothing holds is free, also where the record is gone (S28).
         turn.edit_scheduler().active_sprint_id = None;
     }
+    // Something else may be heard of before the instant, such as after a night of sleep.
+    schedule::end_day(turn);
     if turn.scheduler().active_sprint_id.is_none() {
         schedule::consider(turn);
     }

@@ -1,6 +1,8 @@
 //! How a sprint ends, and which ended sprint can go on (`spec/teams.md` 9.8, 9.9).
 
-use crate::domain::sprint::{CloseoutStatus, Phase, Sprint, SprintStatus};
+use crate::domain::ids::SprintId;
+use crate::domain::sprint::{CloseoutStatus, ExecutionMode, Phase, Sprint, SprintStatus};
+use crate::engine::turn::Turn;
 
 /// The status of a sprint that was closed like this.
 #[must_use]
@@ -47,6 +49,15 @@ pub fn is_resumable(sprint: &Sprint) -> bool {
             sprint.phase == Phase::Initial && sprint.closing.report_body.contains("initial phase")
         }
     }
+}
+
+/// The sprint that a person began and that waits for somebody to restart it. One that begins by itself takes neither its
+/// place nor its items; the next one that a person begins does.
+pub(super) fn waits_for_restart(turn: &Turn<'_>) -> Option<SprintId> {
+    let sprints = turn.before().sprints.keys().filter_map(|id| turn.sprint(id));
+    let by_people = sprints.filter(|sprint| sprint.execution_mode == ExecutionMode::Manual);
+    let last = by_people.max_by_key(|sprint| sprint.started_at)?;
+    is_resumable(last).then(|| last.sprint_id.clone())
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::duties::{self, DutyRequest};
 use super::{closeout, coverage, next_slot, position, say, sourcing, todo_progress, todos};
 use crate::domain::effect::{EffectKind, Inspection};
-use crate::domain::ids::{ItemId, SprintId};
+use crate::domain::gate::{Gate, GateKind};
+use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
 use crate::domain::lifecycle::Step;
 use crate::domain::request::{Request, RequestStatus};
@@ -22,7 +23,9 @@ const NOT_NEEDED: &str = "not_needed";
 /// Whether a person or the clock wants the sprint to end, and nothing stands against it any more.
 pub(super) fn is_asked_for(turn: &Turn<'_>, id: &SprintId) -> bool {
     turn.sprint(id).is_some_and(|sprint| {
-        let is_running = |todo: &Todo| todo.progress.status == TodoStatus::Running;
+        let is_running = |todo: &Todo| {
+            todo.progress.status == TodoStatus::Running && !waits_for_a_decision(turn, todo)
+        };
         sprint.phase != Phase::WrapUp
             && match sprint.closing.wrap_up {
                 Some(WrapUp::Now) => true,
@@ -32,6 +35,22 @@ pub(super) fn is_asked_for(turn: &Turn<'_>, id: &SprintId) -> bool {
                 None => false,
             }
     })
+}
+
+/// Nobody grants more than the sprint has spent: it ends after what is under way.
+pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId) {
+    let its = turn.request(request).and_then(|it| it.sprint_id.clone());
+    let active = turn.active_sprint().filter(|it| Some(&it.sprint_id) == its.as_ref());
+    let Some(id) = active.map(|it| it.sprint_id.clone()) else { return };
+    let now = turn.now;
+    let Some(sprint) = turn.edit_sprint(&id).filter(|it| it.closing.wrap_up.is_none()) else {
+        return;
+    };
+    sprint.closing.wrap_up = Some(WrapUp::AfterCurrent);
+    sprint.closing.requested_at = Some(now);
+    let how = WrapUp::AfterCurrent.as_str();
+    turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how, json!({ "by": "budget" }));
+    say::error(turn, &id, "sprint.out_of_budget", json!({ "sprint_id": id.as_str() }));
 }
 
 /// The team stops working on todos and closes the sprint. A commit that is on its way to the branch is waited
@@ -58,7 +77,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// Ends a request of the sprint itself that nobody waits for any more.
-fn drop_duty(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
+fn drop_duty(turn: &mut Turn<'_>, id: &RequestId) {
     if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
         ending::end(turn, id, RequestStatus::Cancelled, "sprint.duty", json!({}));
     }
@@ -90,11 +109,32 @@ fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
     todo.progress.request_id.as_ref().is_some_and(|id| train::is_merging(turn, id))
 }
 
+/// Whether nothing goes on with a todo before a person decides, who may take days.
+fn waits_for_a_decision(turn: &Turn<'_>, todo: &Todo) -> bool {
+    match gate_of(turn, todo).map(|gate| gate.kind) {
+        // Its agent is at work.
+        Some(GateKind::Action) | None => false,
+        Some(
+            GateKind::UnprovenCommit
+            | GateKind::GuardedCommit
+            | GateKind::RedBase
+            | GateKind::Prepare
+            | GateKind::Commit
+            | GateKind::Plan
+            | GateKind::Budget,
+        ) => true,
+    }
+}
+
 /// Whether a todo is built, and somebody is asked whether its commit may go to the branch.
 fn waits_for_a_yes(turn: &Turn<'_>, todo: &Todo) -> bool {
-    let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
-    let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
-    gate.is_some_and(|it| it.kind.is_about_commit())
+    gate_of(turn, todo).is_some_and(|it| it.kind.is_about_commit())
+}
+
+/// The gate at which the request of a todo waits.
+fn gate_of<'t>(turn: &'t Turn<'_>, todo: &Todo) -> Option<&'t Gate> {
+    let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id))?;
+    turn.before().gates.get(request.work.gate_id.as_ref()?).map(|it| &**it)
 }
 
 /// A todo that was not delivered: its item waits again.
@@ -143,7 +183,7 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     end_quietly(turn, request);
 }
 
-fn end_quietly(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
+fn end_quietly(turn: &mut Turn<'_>, id: &RequestId) {
     if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
         if let Some(request) = turn.edit(id) {
             // Its todo does not follow it any more.
@@ -286,6 +326,7 @@ pub(super) fn end(
     if turn.sprint(id).is_none_or(|sprint| sprint.status.is_terminal()) {
         return;
     }
+    let planned = its_items(turn, id);
     release(turn, id);
     unplan(turn, id);
     let now = turn.now;
@@ -310,26 +351,36 @@ pub(super) fn end(
     sprint.closing.status = Some(closeout);
     sprint.closing.message = message;
     sprint.ended_at = Some(now);
+    let goes_on_later = closeout::is_resumable(sprint);
     let duty = sprint.planning_request_id.take();
     turn.sprint_event(id, SprintEventKind::of(status), closeout.as_str(), Value::Null);
     if let Some(duty) = duty {
         drop_duty(turn, &duty);
     }
+    if goes_on_later {
+        let is_open = |item: &Item| item.status == ItemStatus::Pending;
+        for item in planned {
+            if turn.item(&item).is_some_and(is_open) {
+                turn.edit_item(&item, |item| item.planned_in_sprint_id = Some(id.clone()));
+            }
+        }
+    }
     next_slot::ended(turn);
     turn.plan(EffectKind::Archive { sprint_id: id.clone() });
 }
 
-/// Items that were planned for the sprint and did not become todos are nobody's again.
-fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
+/// The items that are planned for a sprint, or its todos.
+fn its_items(turn: &Turn<'_>, id: &SprintId) -> Vec<ItemId> {
+    let is_its = |item: &&Item| {
+        [&item.planned_in_sprint_id, &item.selected_in_sprint_id].contains(&&Some(id.clone()))
+    };
     let items = turn.items().into_values();
-    let mine: Vec<ItemId> = items
-        .filter(|item| {
-            item.planned_in_sprint_id.as_ref() == Some(id)
-                || item.selected_in_sprint_id.as_ref() == Some(id)
-        })
-        .map(|item| item.backlog_id.clone())
-        .collect();
-    for item in mine {
+    items.filter(is_its).map(|item| item.backlog_id.clone()).collect()
+}
+
+/// Items that were planned for the sprint and did not become todos are nobody's again.
+pub(super) fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
+    for item in its_items(turn, id) {
         turn.edit_item(&item, Item::leave_sprint);
     }
 }

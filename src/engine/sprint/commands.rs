@@ -163,7 +163,7 @@ pub(in crate::engine) fn restarted(
 ) -> Result<CatalogText, CatalogText> {
     let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
     let last = || turn.before().last_sprint().map(|sprint| sprint.sprint_id.clone());
-    let Some(id) = active.or_else(last) else {
+    let Some(id) = active.or_else(|| closeout::waits_for_restart(turn)).or_else(last) else {
         return Err(("sprint.refused.none", json!({})));
     };
     let Some(sprint) = turn.sprint(&id) else {

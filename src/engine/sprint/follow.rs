@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
-use super::todo_progress::{how_it_ended, item, moved, refuse, status, was_refused, with_paths};
+use super::todo_progress::{how_it_ended, item, moved, refuse, status, with_paths};
 use super::{closing, initial, plan_review, running, say, sourcing};
 use crate::domain::item::{ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
@@ -147,7 +147,7 @@ fn alone(turn: &mut Turn<'_>, request: &Request) {
         item.selected_in_sprint_id = None;
         item.todo = None;
         match request.status {
-            RequestStatus::Completed if was_refused(request) => refuse(item, request),
+            RequestStatus::Completed if request.was_refused() => refuse(item, request),
             RequestStatus::Committed | RequestStatus::Completed => {
                 item.completed_in_sprint_id = sprint;
                 item.status = ItemStatus::Done;

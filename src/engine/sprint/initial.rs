@@ -94,7 +94,8 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId, step: &Step, part: Planni
     let reason = sprint.planning.last_reopen_reason.clone();
     let earlier = sprint.planning.last_reopen_request_id.clone();
     let scope = format!("{part} ({number}/{of}): {}", sprint.milestone_title);
-    let again = count > 0;
+    // Also where somebody has let it go on, and nothing is counted any more.
+    let again = count > 0 || sprint.planning.last_reopened == Some(part);
     let duty = DutyDetails::Planning {
         initial_phase_step: part,
         initial_phase_reopen_count: count,
@@ -142,6 +143,9 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
     let (number, _) = position::number(turn, &id, step);
     say::step(turn, &id, step, number, request, &problems);
     if problems.is_empty() {
+        if let Some(sprint) = turn.edit_sprint(&id) {
+            sprint.planning.sent_back_with.clear();
+        }
         position::done(turn, &id);
         if turn.sprint(&id).is_some_and(|sprint| sprint.phase == Phase::Ongoing) {
             ready(turn, &id);
@@ -284,17 +288,10 @@ fn reopen(
     request: &Request,
     problems: &[String],
 ) {
-    let mut reason = problems.join("; ");
-    if let Some(DutyDetails::Planning {
-        initial_phase_reopen_reason: before,
-        reopen_of_request_id: None,
-        ..
-    }) = &request.params.duty
-        && !before.is_empty()
-    {
-        // What was found in the plan, or what a person said about it, is not done yet.
-        reason = format!("{before}; {reason}");
-    }
+    let said = turn.sprint(id).map(|sprint| sprint.planning.sent_back_with.clone());
+    // What was found in the plan, or what a person said about it, is not done yet.
+    let reasons = said.into_iter().filter(|said| !said.is_empty()).chain(problems.iter().cloned());
+    let reason = reasons.collect::<Vec<_>>().join("; ");
     let spent = position::follow(turn, id, StepOutcome::Again).is_err();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.planning.last_reopened = Some(step);

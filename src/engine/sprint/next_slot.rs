@@ -60,7 +60,7 @@ fn settings(turn: &Turn<'_>) -> String {
 }
 
 /// The next slot by mode.
-fn next_slot(turn: &Turn<'_>) -> Option<Timestamp> {
+pub(super) fn next_slot(turn: &Turn<'_>) -> Option<Timestamp> {
     let policy = &turn.policy.sprint;
     let zone = policy.zone.0;
     match policy.start_mode {

@@ -111,6 +111,7 @@ fn given_back(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
         sprint.planning.is_approved = false;
         sprint.planning.last_reopened = Some(PlanningStep::TodoFinalization);
         reason.clone_into(&mut sprint.planning.last_reopen_reason);
+        reason.clone_into(&mut sprint.planning.sent_back_with);
         sprint.planning.last_reopen_request_id = None;
     }
     turn.sprint_event(id, SprintEventKind::InitialPhaseStepReopened, reason, json!({}));

@@ -36,6 +36,9 @@ pub(super) fn merge(
     for item in &merged.items {
         let mut item = kept(turn, source, item.clone());
         let old = turn.item(&item.backlog_id).map(|old| old.status);
+        if old == Some(ItemStatus::Blocked) && item.status == ItemStatus::Done {
+            release_todo(turn, &item.backlog_id, item.status);
+        }
         if old == Some(ItemStatus::Selected) && item.status != ItemStatus::Selected {
             release_todo(turn, &item.backlog_id, item.status);
             (item.todo, item.selected_in_sprint_id, item.planned_in_sprint_id) = (None, None, None);
@@ -298,7 +301,14 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         planned.iter().map(|(id, item)| (id.clone(), item.depends_on.clone())).collect();
     if let Some(cycle) = graph::cycle(&edges) {
         let names: Vec<&str> = cycle.iter().map(ItemId::as_str).collect();
-        return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
+        let problem = format!("depends_on: a cycle: {}", names.join(" → "));
+        let is_of_plan = |id: &&ItemId| planned.get(id).is_some_and(|it| it.plan.is_some());
+        if !cycle.iter().all(|id| is_of_plan(&id)) {
+            return vec![problem];
+        }
+        // Nobody but whoever wrote the plans can mend it: the others are done without.
+        turn.sprint_event(id, SprintEventKind::PlanningSyncWarning, &problem, Value::Null);
+        planned.retain(|id, _| !cycle.contains(id));
     }
     let early = too_early(turn, &sprint, &planned);
     let titles: Vec<&str> =
@@ -440,16 +450,25 @@ pub(super) fn block_dependents_of_dropped(turn: &mut Turn<'_>) {
 }
 
 /// Takes the todo of an item that is not to be done now out of the active sprint, where it has not begun. What a person
-/// calls done is, for whoever waits for it.
+/// calls done is, for whoever waits for it, also where its todo had ended otherwise.
 pub(in crate::engine) fn release_todo(turn: &mut Turn<'_>, item: &ItemId, becomes: ItemStatus) {
-    let waits = |todo: &Todo| {
-        todo.progress.status == TodoStatus::Queued && todo.backlog_id.as_ref() == Some(item)
+    let is_done = becomes == ItemStatus::Done;
+    let is_meant = |todo: &Todo| {
+        todo.backlog_id.as_ref() == Some(item)
+            && match todo.progress.status {
+                TodoStatus::Queued => true,
+                TodoStatus::Cancelled | TodoStatus::Failed => is_done,
+                TodoStatus::Running
+                | TodoStatus::Blocked
+                | TodoStatus::Uncommitted
+                | TodoStatus::Committed
+                | TodoStatus::Completed => false,
+            }
     };
     let Some(sprint) = turn.active_sprint() else { return };
-    let Some(at) = sprint.work.todos.iter().position(waits) else { return };
+    let Some(at) = sprint.work.todos.iter().rposition(is_meant) else { return };
     let (id, todo) = (sprint.sprint_id.clone(), sprint.work.todos[at].clone());
     let now = turn.now;
-    let is_done = becomes == ItemStatus::Done;
     turn.edit_todo(&id, at, |progress| {
         progress.status = if is_done { TodoStatus::Completed } else { TodoStatus::Cancelled };
         progress.ended_at = Some(now);

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::next_slot::{is_over_the_interval, name_slot, rolls};
+use serde_json::json;
+
+use super::next_slot::{is_over_the_interval, name_slot, next_slot, rolls};
 use super::{backlog, closeout, running, say, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::policy::Policy;
-use crate::domain::sprint::{Kickoff, Phase, SprintStatus, Trigger, WrapUp};
+use crate::domain::sprint::{Kickoff, Phase, Sprint, SprintStatus, Trigger, WrapUp};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::sprint::queue::is_free;
@@ -24,9 +26,7 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
     let mut instants = BTreeSet::new();
     match state.active_sprint() {
         Some(sprint) => {
-            if sprint.closing.wrap_up.is_none() && sprint.phase != Phase::WrapUp {
-                instants.extend(sprint.cutoff_at);
-            }
+            instants.extend(sprint.cutoff_at.filter(|_| ends_with_the_day(sprint)));
             if sprint.status == SprintStatus::Running
                 && sprint.closing.wrap_up.is_none()
                 && sprint.work.paused_by.is_none()
@@ -48,22 +48,59 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
     instants
 }
 
+/// Whether the end of the working day closes it: one that closes already ends as it does, and one that is paused waits
+/// for whoever lets it go on.
+fn ends_with_the_day(sprint: &Sprint) -> bool {
+    sprint.closing.wrap_up.is_none()
+        && sprint.phase != Phase::WrapUp
+        && sprint.work.paused_by.is_none()
+}
+
+/// The working day of the active sprint may be over.
+pub(super) fn end_day(turn: &mut Turn<'_>) {
+    let now = turn.now;
+    let is_over = |it: &&Sprint| ends_with_the_day(it) && it.cutoff_at.is_some_and(|at| at <= now);
+    let Some(sprint) = turn.active_sprint().filter(is_over) else { return };
+    let (id, is_planned) = (sprint.sprint_id.clone(), sprint.status == SprintStatus::Planning);
+    if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.closing.wrap_up = Some(WrapUp::Cutoff);
+        sprint.closing.requested_at = Some(now);
+    }
+    match is_planned {
+        true => say::error(turn, &id, "sprint.put_off", json!({ "sprint_id": id.as_str() })),
+        false => say::wrap_up(turn, &id, WrapUp::Cutoff, ""),
+    }
+}
+
+/// What the records say of the time to come follows from the clock, which may have been ahead and put right.
+fn go_by_clock(turn: &mut Turn<'_>) {
+    let now = turn.now;
+    let cutoff = start::next_cutoff(turn);
+    if let Some(sprint) = turn.active_sprint() {
+        let is_late = sprint.cutoff_at.zip(cutoff).is_some_and(|(at, next)| at > next);
+        let was_ahead = sprint.planning.last_review_at.is_some_and(|at| at > now);
+        let id = sprint.sprint_id.clone();
+        if (is_late || was_ahead)
+            && let Some(sprint) = turn.edit_sprint(&id)
+        {
+            sprint.cutoff_at = sprint.cutoff_at.min(cutoff);
+            sprint.planning.last_review_at = sprint.planning.last_review_at.min(Some(now));
+        }
+    }
+    if turn.scheduler().slots.last_completed_at.is_some_and(|at| at > now) {
+        turn.edit_scheduler().slots.last_completed_at = Some(now);
+    }
+    let slot = turn.scheduler().slots.next_slot_at;
+    if slot.is_some() && slot > next_slot(turn) {
+        name_slot(turn);
+    }
+}
+
 /// What the clock alone brings about.
 pub(super) fn come(turn: &mut Turn<'_>) {
     let now = turn.now;
-    if let Some(sprint) = turn.active_sprint()
-        && sprint.closing.wrap_up.is_none()
-        // One that closes already ends as it does.
-        && sprint.phase != Phase::WrapUp
-        && sprint.cutoff_at.is_some_and(|at| at <= now)
-    {
-        let id = sprint.sprint_id.clone();
-        if let Some(sprint) = turn.edit_sprint(&id) {
-            sprint.closing.wrap_up = Some(WrapUp::Cutoff);
-            sprint.closing.requested_at = Some(now);
-        }
-        say::wrap_up(turn, &id, WrapUp::Cutoff, "");
-    }
+    go_by_clock(turn);
+    end_day(turn);
     if turn.scheduler().active_sprint_id.is_some()
         && turn.scheduler().slots.next_slot_at.is_some_and(|at| at <= now)
     {
@@ -178,16 +215,25 @@ enum Prospect {
 }
 
 fn prospect(turn: &Turn<'_>) -> Prospect {
-    let mut free = turn.items().into_values().filter(|item| is_free(turn, item)).peekable();
-    if free.peek().is_none() {
-        return Prospect::Nothing;
+    let free = turn.items().into_values().filter(|item| is_free(turn, item));
+    let waiting = closeout::waits_for_restart(turn);
+    let is_its = |item: &&Item| waiting.is_some() && item.planned_in_sprint_id == waiting;
+    let (its, free): (Vec<&Item>, Vec<&Item>) = free.partition(is_its);
+    if free.is_empty() {
+        return if its.is_empty() { Prospect::Nothing } else { Prospect::Failed };
     }
     let last =
         turn.before().sprints.keys().filter_map(|id| turn.sprint(id)).max_by_key(|it| it.ended_at);
     let Some((last, ended)) = last.and_then(|sprint| Some((sprint, sprint.ended_at?))) else {
         return Prospect::Fresh;
     };
-    if free.any(|item| item.updated_at > ended) {
+    // What was asked to end does not begin again because somebody orders the backlog.
+    let was_stopped = last.closing.wrap_up.is_some() && !closeout::is_resumable(last);
+    let is_fresh = |item: &&Item| match was_stopped {
+        true => item.created_at > ended,
+        false => item.updated_at > ended,
+    };
+    if free.iter().any(is_fresh) {
         return Prospect::Fresh;
     }
     if closeout::is_resumable(last) {

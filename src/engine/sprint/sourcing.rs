@@ -379,7 +379,7 @@ pub(in crate::engine) fn answered(
         let has_ended = |id: &str| {
             let request = RequestId::parse(id).ok().and_then(|id| turn.request(&id));
             request.is_none_or(|it| match room_of {
-                Some(_) => it.status == RequestStatus::Cancelled,
+                Some(_) => it.status == RequestStatus::Cancelled || it.was_refused(),
                 None => it.status.is_terminal(),
             })
         };

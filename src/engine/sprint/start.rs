@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{backlog, names, position, say, slots};
+use super::{backlog, closeout, closing, names, position, say, slots};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::Item;
@@ -29,6 +29,10 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     sprint.work.reference_artifacts.clone_from(&sprint.kickoff.artifacts);
     if sprint.execution_mode == ExecutionMode::Manual {
         sprint.cutoff_at = next_cutoff(turn);
+        if let Some(older) = closeout::waits_for_restart(turn) {
+            // This one takes its place.
+            closing::unplan(turn, &older);
+        }
     }
     position::begin(turn, &mut sprint);
     retire_older(turn, &id);
@@ -57,11 +61,12 @@ pub(super) fn next_cutoff(turn: &Turn<'_>) -> Option<Timestamp> {
     policy.cutoff.as_ref().map(|cutoff| slots::cutoff_at(turn.now, cutoff, policy.zone.0))
 }
 
-/// Ended sprints leave memory: all but the last one, which a restart may need, and those that are still
-/// being told about.
+/// Ended sprints leave memory: all but the last one and the one that waits for it, which a restart may need, and those
+/// that are still being told about.
 fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
     let ended = turn.before().sprints.values().filter(|sprint| sprint.sprint_id != *id);
     let last = ended.clone().max_by_key(|sprint| sprint.ended_at).map(|it| it.sprint_id.clone());
+    let waiting = closeout::waits_for_restart(turn);
     let told = |id: &SprintId| {
         !turn.has_effect(|kind| {
             matches!(kind, EffectKind::Archive { sprint_id } | EffectKind::Publish { sprint_id }
@@ -70,7 +75,7 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
     };
     let old: Vec<SprintId> = ended
         .map(|sprint| sprint.sprint_id.clone())
-        .filter(|id| last.as_ref() != Some(id) && told(id))
+        .filter(|id| last.as_ref() != Some(id) && waiting.as_ref() != Some(id) && told(id))
         .collect();
     for id in old {
         turn.remove(RecordId::Sprint(id));
@@ -80,8 +85,11 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
 /// A sprint without a milestone is about what waits in the backlog.
 fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
-    let mut free: Vec<&Item> =
-        turn.items().into_values().filter(|item| queue::is_free(turn, item)).collect();
+    let waiting = closeout::waits_for_restart(turn);
+    let is_its = |item: &Item| waiting.is_some() && item.planned_in_sprint_id == waiting;
+    let free = turn.items().into_values();
+    let free = free.filter(|item| queue::is_free(turn, item) && !is_its(item));
+    let mut free: Vec<&Item> = free.collect();
     free.sort_by_key(|item| backlog::priority_key(item));
     let title = milestone(&free);
     let free: Vec<ItemId> = free.into_iter().map(|item| item.backlog_id.clone()).collect();

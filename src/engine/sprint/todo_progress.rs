@@ -11,14 +11,7 @@ use crate::engine::turn::Turn;
 
 /// Where a todo stands by its request.
 pub(super) fn status(request: &Request) -> TodoStatus {
-    if was_refused(request) { TodoStatus::Cancelled } else { TodoStatus::of(request) }
-}
-
-/// Whether a person kept the change off the branch: it was made, and is not there.
-pub(super) fn was_refused(request: &Request) -> bool {
-    request.status == RequestStatus::Completed
-        && request.work.candidate.is_some()
-        && request.outcome.commit_sha.is_none()
+    if request.was_refused() { TodoStatus::Cancelled } else { TodoStatus::of(request) }
 }
 
 /// The same todo, as its request moved it.
@@ -115,7 +108,7 @@ pub(super) fn item(turn: &mut Turn<'_>, sprint: &SprintId, todo: &Todo, request:
     backlog::set_by_todo(&mut item, Some(request), turn.now);
     // What an earlier request of it came to is over.
     item.origin.remove("todo_id");
-    if was_refused(request) {
+    if request.was_refused() {
         refuse(&mut item, request);
     }
     if item.status != ItemStatus::Done && request.status.is_terminal() {
@@ -132,6 +125,10 @@ pub(super) fn refuse(item: &mut Item, request: &Request) {
     item.status = ItemStatus::Blocked;
     item.dropped_reason.clear();
     item.origin.set(GAVE_UP, "yes");
+    if let Some(todo) = &request.todo_id {
+        // Its room stays the place to say what becomes of it.
+        item.leave_request(&request.request_id, todo);
+    }
     item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
     Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
 }

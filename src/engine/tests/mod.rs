@@ -19,6 +19,7 @@ mod scenes;
 mod splits;
 mod sprint_ends;
 mod sprint_histories;
+mod sprint_waits;
 mod sprints;
 mod steering;
 mod train;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::scenes::{report, work_until};
-use super::sprints::key;
+use super::sprints::{key, negative};
 use super::steering::{finished, run_of};
 use super::world::{GUILD, OWNER, Todo, World, good, policy, press, result};
 use crate::domain::actor::{Actor, Author};
@@ -23,10 +23,11 @@ use crate::domain::plan_review::PlanReviewer;
 use crate::domain::policy::{GateTable, Policy};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{ReplyRoute, RequestStatus};
+use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::RunOutcome;
-use crate::domain::sprint::{Duty, Kickoff, Sprint, SprintStatus, TodoStatus};
+use crate::domain::sprint::{Duty, DutyDetails, Kickoff, Sprint, SprintStatus, TodoStatus};
 use crate::engine::Answer;
 use crate::engine::lifecycle::steps;
 
@@ -304,6 +305,42 @@ fn what_is_left_in_the_plan_of_a_sprint_is_a_persons_to_decide() {
         assert_eq!(world.landed() > 0, goes_on, "{decide}");
         assert!(world.state.gates.is_empty(), "{decide}");
     }
+}
+
+#[test]
+fn what_a_person_said_about_a_plan_is_told_until_its_step_is_through() {
+    let mut world = World::new(policy());
+    read_sprint(&mut world, &[1, 1]);
+    let gate = the_gate(&world);
+    let (gate_id, version) = (gate.gate_id, gate.version);
+    world.command(Command::AskBack {
+        gate_id,
+        version,
+        question: "leave the cache out".to_owned(),
+    });
+    let told = |world: &World, todo: &Todo| {
+        let Todo::Run(id) = todo else { panic!("{todo:?}") };
+        let asked = &world.state.envelopes[id].envelope.request_id;
+        match &world.request(asked).params.duty {
+            Some(DutyDetails::Planning { initial_phase_reopen_reason, .. }) => {
+                initial_phase_reopen_reason.clone()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    for problem in ["no id", "no rank", "no time"] {
+        let todo = planner(&mut world);
+        let said = told(&world, &todo);
+        assert!(said.contains("leave the cache out"), "{problem}: {said}");
+        report(&mut world, &todo, negative(ResultStatus::Failed, problem));
+    }
+    assert_eq!(the_sprint(&world).status, SprintStatus::Blocked);
+    world.command(Command::SprintRestart);
+    let todo = planner(&mut world);
+    let said = told(&world, &todo);
+    assert!(said.contains("leave the cache out") && said.contains("no time"), "{said}");
+    world.finish_well();
+    assert_eq!(the_sprint(&world).planning.sent_back_with, "");
 }
 
 #[test]

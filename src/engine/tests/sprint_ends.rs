@@ -231,6 +231,8 @@ fn a_sprint_whose_plan_waits_at_the_end_of_the_day_goes_on_when_it_is_restarted(
         let ended = sprint(&world);
         assert_eq!(ended.status, SprintStatus::Blocked);
         assert_eq!(ended.closing.status, Some(CloseoutStatus::PlanningIncomplete));
+        assert!(world.said.iter().any(|key| key == "sprint.put_off"), "{:?}", world.said);
+        assert!(world.said.iter().all(|key| key != "sprint.wrap_up"));
         assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
         world.finish_well();
         assert_eq!((sprint(&world).status, world.state.gates.len()), (SprintStatus::Planning, 1));

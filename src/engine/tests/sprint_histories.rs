@@ -175,7 +175,7 @@ fn step(world: &mut World, dice: &mut Dice, next: &Move) {
         Move::Land(effect) => world.land(effect),
         Move::EndEffect(effect) => {
             let inspects = matches!(world.state.effects[effect].kind, EffectKind::Inspect { .. });
-            let outcome = if inspects && dice.roll(12) > 0 {
+            let outcome = if inspects && dice.roll(6) > 0 {
                 inspected(dice)
             } else {
                 random_effect(dice, world, effect)

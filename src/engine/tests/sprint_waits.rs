@@ -1,0 +1,273 @@
+//! Sprints that wait for somebody: for a restart, for a decision, for money, for the clock.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::sprint_ends::until_at_work;
+use super::sprints::{add, by_hand, key, kickoff, play, sprint, statuses};
+use super::world::{World, policy, press};
+use crate::domain::budget::{Allowance, Budgets};
+use crate::domain::change::Change;
+use crate::domain::event::Event;
+use crate::domain::gate::{Gate, GateKind, Stance};
+use crate::domain::incoming::Command;
+use crate::domain::item::{Item, ItemSource, ItemStatus};
+use crate::domain::modes::SprintMode;
+use crate::domain::outgoing::ButtonAct;
+use crate::domain::policy::{GateTable, Policy, SprintPolicy};
+use crate::domain::record::AnyRecord;
+use crate::domain::sprint::{Sprint, SprintStatus, TodoStatus};
+use crate::domain::usage::Usage;
+
+fn of_title(world: &World, title: &str) -> Item {
+    let mut items = world.state.backlog.values();
+    Item::clone(items.find(|item| item.title == title).expect("an item"))
+}
+
+fn gates(world: &World) -> Vec<Gate> {
+    world.state.gates.values().map(|gate| Gate::clone(gate)).collect()
+}
+
+fn active(world: &World) -> Option<Sprint> {
+    world.state.active_sprint().cloned()
+}
+
+/// People are asked about the plan of each sprint.
+fn asked(policy: Policy) -> Policy {
+    let gates = GateTable { sprint_plan: Some(Stance::Ask), ..policy.gates };
+    Policy { gates, ..policy }
+}
+
+/// A person turns the plan of the sprint down, and is asked about none from then on.
+fn turned_down(world: &mut World) {
+    world.finish_well();
+    let [gate] = gates(world).try_into().expect("one card");
+    world.command(press(&gate, ButtonAct::Reject));
+    world.policy.gates.sprint_plan = None;
+}
+
+#[test]
+fn a_sprint_that_begins_by_itself_takes_neither_the_place_nor_the_items_of_one_that_waits() {
+    let mut world = World::new(asked(policy()));
+    world.command(kickoff());
+    turned_down(&mut world);
+    let waiting = sprint(&world);
+    assert_eq!(waiting.status, SprintStatus::Blocked, "{}", waiting.closing.message);
+    let planned = |world: &World| {
+        let items = world.state.backlog.values();
+        let its = items.filter(|it| it.planned_in_sprint_id == Some(waiting.sprint_id.clone()));
+        its.count()
+    };
+    assert_eq!(planned(&world), 3);
+    // What comes at night begins a sprint of its own.
+    world.clock += 1_000;
+    add(&mut world, "other");
+    let other = active(&world).expect("a sprint");
+    assert_ne!(other.sprint_id, waiting.sprint_id);
+    assert_eq!(of_title(&world, "other").planned_in_sprint_id, Some(other.sprint_id));
+    assert_eq!(planned(&world), 3);
+    world.finish_well();
+    assert_eq!(world.landed(), 1);
+    let restarted = world.command(Command::SprintRestart);
+    assert_eq!(key(&restarted), "sprint.restarted");
+    assert_eq!(active(&world).map(|it| it.sprint_id), Some(waiting.sprint_id));
+    world.finish_well();
+    assert_eq!(world.landed(), 4);
+}
+
+#[test]
+fn the_next_sprint_that_a_person_begins_takes_the_place_of_one_that_waits() {
+    let mut world = World::new(asked(by_hand()));
+    world.command(kickoff());
+    turned_down(&mut world);
+    let waiting = sprint(&world).sprint_id;
+    world.clock += 60_000;
+    assert_eq!(key(&world.command(kickoff())), "sprint.accepted");
+    let items = world.state.backlog.values();
+    assert!(items.clone().count() > 0);
+    for item in items {
+        assert_ne!(item.planned_in_sprint_id, Some(waiting.clone()), "{}", item.title);
+    }
+    world.finish_well();
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.refused.not_restartable");
+}
+
+#[test]
+fn a_sprint_that_is_to_end_waits_for_no_decision() {
+    for stop in [false, true] {
+        let mut policy = by_hand();
+        policy.gates.commit = Stance::Ask;
+        let mut world = World::new(policy);
+        world.command(kickoff());
+        play(&mut world, |_, _| None);
+        assert_eq!(gates(&world).len(), 2);
+        match stop {
+            true => drop(world.command(Command::SprintStop { now: false })),
+            false => {
+                world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis();
+                world.submit(Event::Tick);
+            }
+        }
+        world.finish_well();
+        assert!(sprint(&world).status.is_terminal(), "the slot is free");
+        assert_eq!(active(&world), None);
+        // What is built waits on, and lands when somebody says so.
+        for gate in gates(&world) {
+            world.command(press(&gate, ButtonAct::Approve));
+        }
+        world.finish_well();
+        assert_eq!(world.landed(), 2);
+        assert_eq!(of_title(&world, "third").status, ItemStatus::Pending);
+    }
+}
+
+#[test]
+fn a_paused_sprint_is_not_closed_by_the_end_of_the_day() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let todo = until_at_work(&mut world);
+    let sprint_id = sprint(&world).sprint_id;
+    let mut paused = sprint(&world);
+    paused.work.paused_by = Some("Mina".to_owned());
+    world.state.sprints.insert(sprint_id.clone(), std::sync::Arc::new(paused));
+    world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis() + 1;
+    world.submit(Event::Tick);
+    assert_eq!(sprint(&world).closing.wrap_up, None);
+    let due = crate::engine::due(&world.state, &world.policy);
+    assert!(due.iter().all(|at| at.millis() > world.clock), "{due:?}");
+    world.command(Command::SprintRestart);
+    world.finish_well();
+    let ended = sprint(&world);
+    assert_eq!((ended.sprint_id, ended.status), (sprint_id, SprintStatus::Completed));
+    let now = ended.work.todos.iter().find(|it| it.progress.todo_id == todo.progress.todo_id);
+    assert_eq!(now.expect("its todo").progress.status, TodoStatus::Committed);
+}
+
+#[test]
+fn a_day_that_ended_unheard_ends_the_sprint_with_whatever_is_heard_first() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    until_at_work(&mut world);
+    // The machine slept over it, and what an agent said comes before the alarm.
+    world.clock = sprint(&world).cutoff_at.expect("a cutoff").millis() + 60_000;
+    world.finish_well();
+    let ended = sprint(&world);
+    let begun = ended.work.todos.iter().filter(|todo| todo.progress.started_at.is_some()).count();
+    assert_eq!(begun, 1, "no todo begins after the cutoff");
+}
+
+#[test]
+fn a_clock_that_was_ahead_holds_nothing_up_when_it_is_put_right() {
+    let month = 30 * 24 * 3_600_000;
+    for mode in [SprintMode::WallClock, SprintMode::Rolling] {
+        let sprint_policy = SprintPolicy { mode, ..SprintPolicy::default() };
+        let mut world = World::new(Policy { sprint: sprint_policy, ..policy() });
+        add(&mut world, "alpha");
+        let before = world.clock;
+        world.clock += month;
+        world.submit(Event::Tick);
+        world.finish_well();
+        add(&mut world, "beta");
+        world.clock = before + 1_000;
+        world.submit(Event::Tick);
+        let due = world.state.scheduler.slots.next_slot_at.expect("a slot");
+        assert!(due.millis() <= world.clock + 3 * 3_600_000, "{mode:?}");
+    }
+    let mut world = World::new(by_hand());
+    let before = world.clock;
+    world.clock += month;
+    world.command(kickoff());
+    until_at_work(&mut world);
+    world.clock = before;
+    world.submit(Event::Tick);
+    let now = sprint(&world);
+    assert!(now.cutoff_at.expect("a cutoff").millis() < before + 24 * 3_600_000);
+    assert!(now.planning.last_review_at.expect("a review").millis() <= world.clock);
+}
+
+#[test]
+fn who_grants_a_sprint_no_more_money_is_asked_once() {
+    let dollars = |usd| Allowance { usd: Some(usd), tokens: None };
+    let budgets = Budgets { sprint: dollars(9.0), ..Budgets::default() };
+    let mut world = World::new(Policy { budgets, ..by_hand() });
+    world.usage = Usage { cost_usd: 1.0, ..world.usage };
+    world.command(kickoff());
+    world.finish_well();
+    let [gate] = gates(&world).try_into().expect("one card");
+    assert_eq!(gate.kind, GateKind::Budget);
+    world.command(press(&gate, ButtonAct::Reject));
+    world.finish_well();
+    assert!(sprint(&world).status.is_terminal(), "{:?}", statuses(&world));
+    let opened = world.log.iter().filter_map(|change| {
+        let Change::Save(AnyRecord::Gate(gate)) = change else { return None };
+        Some(gate.gate_id.clone())
+    });
+    let opened: BTreeSet<_> = opened.collect();
+    assert_eq!(opened.len(), 1);
+    assert!(world.said.iter().any(|key| key == "sprint.out_of_budget"));
+}
+
+#[test]
+fn who_orders_the_backlog_after_a_stop_begins_nothing() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    add(&mut world, "beta");
+    until_at_work(&mut world);
+    world.command(Command::SprintStop { now: true });
+    world.finish_well();
+    world.clock += 60_000;
+    let payload = json!({ "backlog_id": of_title(&world, "beta").backlog_id, "priority_rank": 1 });
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    assert_eq!(active(&world), None);
+    // What is new is.
+    world.clock += 60_000;
+    add(&mut world, "gamma");
+    assert!(active(&world).is_some());
+}
+
+#[test]
+fn what_a_person_did_instead_frees_what_waits_for_it() {
+    let mut policy = by_hand();
+    policy.gates.commit = Stance::Ask;
+    let mut world = World::new(policy);
+    world.command(kickoff());
+    play(&mut world, |_, _| None);
+    let first = of_title(&world, "first").backlog_id;
+    let is_its =
+        |gate: &&Gate| world.state.requests[&gate.request_id].backlog_id.as_ref() == Some(&first);
+    let gate = gates(&world).iter().find(is_its).cloned().expect("its card");
+    world.command(press(&gate, ButtonAct::Reject));
+    let waits = |world: &World| {
+        let all = statuses(world);
+        all.iter().find(|it| it.0 == "third").map(|it| it.1) == Some(TodoStatus::Queued)
+    };
+    assert!(waits(&world));
+    let payload = json!({ "backlog_id": first, "status": "done" });
+    let said = world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    assert_eq!(key(&said), "backlog.merged");
+    assert!(!waits(&world), "{:?}", statuses(&world));
+}
+
+#[test]
+fn words_in_the_room_of_a_change_that_was_turned_down_are_about_its_item() {
+    let mut policy = by_hand();
+    policy.gates.commit = Stance::Ask;
+    let mut world = World::new(policy);
+    world.command(kickoff());
+    world.finish_well();
+    world.deliver();
+    let gate = gates(&world).first().cloned().expect("a card");
+    let item = world.state.requests[&gate.request_id].backlog_id.clone().expect("an item");
+    let room = world.state.rooms.iter().find(|(_, id)| **id == gate.request_id);
+    let room = *room.expect("a room").0;
+    world.command(press(&gate, ButtonAct::Reject));
+    world.deliver();
+    assert_eq!(world.item(&item).status, ItemStatus::Blocked);
+    let requests = world.state.requests.len();
+    let words = world.words(room, 77_000, "do it without the cache");
+    world.submit(Event::Message(words));
+    assert_eq!(world.item(&item).status, ItemStatus::Pending);
+    assert_eq!(world.item(&item).answers, ["owner: do it without the cache"]);
+    assert!(world.state.requests.len() <= requests, "no request of its own");
+}
