@@ -5,7 +5,8 @@ use clap::Subcommand;
 use super::{Failure, Global, say};
 use crate::domain::config::Reasoning;
 use crate::domain::role::Role;
-use crate::workspace::edit;
+use crate::domain::run::Approach;
+use crate::workspace::{self, edit};
 
 /// What to change.
 #[derive(Debug, Subcommand)]
@@ -58,6 +59,15 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
                 changed.push(format!("reasoning={}", reasoning.as_str()));
             }
             say(format_args!("{agent}: {}", changed.join(" ")));
+            let now = workspace::load(&root)?.choice(*agent, None, Approach::Usual)?;
+            if model.as_ref().is_some_and(|model| now.model != *model) {
+                say(format_args!(
+                    "{} does not go by that: {agent} works with `{}`, by {}",
+                    now.agent.as_str(),
+                    now.model,
+                    now.source
+                ));
+            }
         }
     }
     Ok(())

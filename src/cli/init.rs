@@ -101,6 +101,17 @@ fn alone(root: &Path, yes: bool) -> Result<store::WorkspaceLock, Failure> {
     }
 }
 
+/// Refuses options for new settings, each with its key and whether it is given, where there are settings.
+pub(super) fn refuse_given(root: &Path, options: &[(&str, &str, bool)]) -> Result<(), Failure> {
+    let given = options.iter().find(|(_, _, is_given)| *is_given);
+    let Some((option, key, _)) = given.filter(|_| workspace::has_settings(root)) else {
+        return Ok(());
+    };
+    let said = format!("{option} is for a new workspace, and there is one at {}", root.display());
+    let hint = format!("set `{key}` in team_runtime.yaml");
+    Err(Failure::usage(said).hint(Some(hint)))
+}
+
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.workspace()?;
@@ -121,14 +132,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         ("--agent", "agents", options.agent.is_some()),
         ("--language", "language", args.language.is_some()),
     ];
-    if options.mode != Mode::Reset
-        && workspace::is_workspace(&root)
-        && let Some((option, key, _)) = given.iter().find(|(_, _, is_given)| *is_given)
-    {
-        let said =
-            format!("{option} is for a new workspace, and there is one at {}", root.display());
-        let hint = format!("set `{key}` in team_runtime.yaml");
-        return Err(Failure::usage(said).hint(Some(hint)));
+    if options.mode != Mode::Reset {
+        refuse_given(&root, &given)?;
     }
     // What is no workspace is refused by name before anything is made there.
     let _alone = match options.mode {

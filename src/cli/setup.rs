@@ -78,6 +78,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         None => global.workspace()?,
     };
     let there = workspace::load(&root).ok();
+    if !workspace::is_workspace(&root) {
+        let given = [
+            ("--project", "project.path", project.is_some()),
+            ("--agent", "agents", args.agent.is_some()),
+            ("--language", "language", args.language.is_some()),
+            ("--owner", "people.owner", args.owner.is_some()),
+        ];
+        super::init::refuse_given(&root, &given)?;
+    }
     let own = there.as_ref().map(|workspace| workspace.runtime.language);
     let person = language(args.language.or(own).unwrap_or_default());
     if let Some(workspace) = &there {
@@ -203,8 +212,7 @@ fn take_back(printer: &Printer, root: &Path, args: &Args) -> Result<(), SetupErr
             let question = printer.words("setup.ask.undo", &values);
             let said = terminal::line(&format!("{question} ")).map_err(SetupError::Terminal)?;
             if said != "yes" {
-                printer.line("setup.mark.kept", &printer.words("setup.ask.kept", &Map::new()));
-                return Ok(());
+                return Err(SetupError::Declined);
             }
         }
     }

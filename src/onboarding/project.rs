@@ -29,7 +29,7 @@ pub fn beside(project: &Path) -> PathBuf {
 pub fn place_outside(root: &Path, project: &Path) -> Option<PathBuf> {
     let (root, project) = (files::canonicalize(root).ok()?, files::canonicalize(project).ok()?);
     // git leaves alone what is a repository of its own.
-    let is_safe =
-        root == project || !root.starts_with(&project) || files::exists(&root.join(".git"));
+    let is_its_own = root != project && files::exists(&root.join(".git"));
+    let is_safe = !root.starts_with(&project) || is_its_own;
     (!is_safe).then(|| beside(&project))
 }

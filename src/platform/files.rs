@@ -102,6 +102,12 @@ pub fn symlink_metadata(path: &Path) -> Result<fs::Metadata> {
     at("look at", path, fs::symlink_metadata(path))
 }
 
+/// The disk on which the path itself lies, links not followed, as a number.
+pub fn disk_of(path: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(symlink_metadata(path)?.dev())
+}
+
 /// The absolute path with links resolved.
 pub fn canonicalize(path: &Path) -> Result<PathBuf> {
     at("resolve", path, fs::canonicalize(path))
@@ -224,7 +230,8 @@ pub fn rewrite_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
         resolved => resolved?,
     };
     let mode = metadata(&path)?.permissions().mode();
-    write_durable(&path, bytes)?;
+    // It is never open to more than before, also where this is cut off.
+    replace_durably(&path, bytes.as_ref(), mode & 0o777)?;
     set_mode(&path, mode & 0o7777)
 }
 

@@ -23,7 +23,7 @@ pub use environment::{Environment, Origin, Tokens};
 pub use error::{ConfigError, Invalid};
 pub use init::imagine;
 pub use open::{Workspace, checks_digest, load, must_exist, read_runtime};
-pub use resolve::{is_workspace, project_default, resolve};
+pub use resolve::{has_settings, is_workspace, project_default, resolve};
 
 /// Configuration of the team's work.
 pub const RUNTIME_FILE: &str = "team_runtime.yaml";

@@ -14,6 +14,12 @@ pub fn is_workspace(folder: &Path) -> bool {
     files::exists(&folder.join(RUNTIME_FILE)) && files::exists(&folder.join(DISCORD_FILE))
 }
 
+/// Whether the folder holds the settings of a team, also where it is no whole workspace.
+#[must_use]
+pub fn has_settings(folder: &Path) -> bool {
+    files::exists(&folder.join(RUNTIME_FILE))
+}
+
 /// The workspace that a command means: the explicit one without any look at it, else the first of
 /// `.`, `./teams_generated` and `./workspace/teams_generated` that is one, else `./teams_generated`,
 /// which `init` may then create. Always absolute.
@@ -25,8 +31,11 @@ pub fn resolve(explicit: Option<&Path>, cwd: &Path) -> PathBuf {
     let candidates =
         [cwd.to_owned(), cwd.join(INSIDE_PROJECT), cwd.join("workspace").join(INSIDE_PROJECT)];
     candidates
-        .into_iter()
+        .iter()
         .find(|folder| is_workspace(folder))
+        // A part of one is not to get another one within.
+        .or_else(|| candidates.iter().find(|folder| has_settings(folder)))
+        .cloned()
         .unwrap_or_else(|| cwd.join(INSIDE_PROJECT))
 }
 

@@ -254,6 +254,30 @@ async fn a_second_setup_changes_nothing_and_undo_takes_all_of_it_back() {
     yard.running.shutdown().await;
 }
 
+#[tokio::test]
+async fn what_discord_refuses_to_take_away_is_told_and_taken_away_by_the_next_undo() {
+    let yard = Yard::empty().await;
+    yard.teams(&["init"]).await.well();
+    yard.invited().await;
+    let (server, config) = (yard.picture().await, yard.config());
+    yard.setup(&[], &[]).await.well();
+    let refused = json!({"rest": [{
+        "method": "DELETE", "path_contains": "/roles/", "status": 403, "code": 50013, "times": 1_000,
+    }]});
+    yard.owner.ok("POST", "/_local/faults", refused).await;
+    let stopped = yard.teams(&["setup", "--undo", "--yes"]).await;
+    assert_eq!(stopped.code, Some(1), "{}", stopped.out);
+    assert!(stopped.err.contains("still there") && stopped.err.contains("Manage Roles"));
+    assert!(yard.names("webhooks").await.is_empty(), "the rest is gone");
+    assert_eq!(yard.config(), config);
+    yard.owner.ok("POST", "/_local/faults", json!({"clear": true})).await;
+    let base = yard.running.info.base_url.clone();
+    yard.teams(&["setup", "--undo", "--yes", "--base-url", &base]).await.well();
+    assert_eq!((yard.picture().await, yard.config()), (server, config));
+    assert!(!yard.root().join(".teams_setup").exists());
+    yard.running.shutdown().await;
+}
+
 /// Runs a command again and again, killed at another point of its life each time, until it ends.
 async fn through_kills(yard: &Yard, arguments: &[&str]) -> usize {
     let plugs = ["after_sync:1", "after_effect:1", "before_append:2", "after_sync:2"];

@@ -47,6 +47,17 @@ impl Home {
                 "name another folder with --dir, or remove it where it is a demo's".to_owned();
             return Err(Failure::usage(said).hint(Some(hint)));
         }
+        if files::exists(&home.project()) && !files::exists(&home.guild()) {
+            let said = format!(
+                "{} is there, and no guild of a demo beside it: the team would work in it",
+                home.project().display()
+            );
+            let hint =
+                "name another folder with --dir, or remove it where it is a demo's".to_owned();
+            return Err(Failure::usage(said).hint(Some(hint)));
+        }
+        // Before the project, so that one that was cut off here is known as a demo's.
+        files::create_dir_all(&home.guild())?;
         home.make_project()?;
         Ok(home)
     }
@@ -74,7 +85,7 @@ impl Home {
         if files::exists(&project) {
             return Ok(());
         }
-        let aside = self.dir.join(".project");
+        let aside = self.dir.join(".project.demo");
         files::remove_dir_all(&aside)?;
         for name in assets::scaffold_files() {
             let Some(relative) = name.strip_prefix(PROJECT_FILES) else {

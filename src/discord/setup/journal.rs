@@ -49,6 +49,8 @@ struct Pages {
     guild: Option<GuildId>,
     things: BTreeMap<String, Record>,
     flags: u64,
+    /// The application that has them; in older journals that of `application`.
+    flags_of: Option<String>,
     token: bool,
     files: BTreeMap<String, Value>,
     bots: BTreeMap<Role, BotPages>,
@@ -83,8 +85,17 @@ impl Journal {
     /// Whether nothing was ever made, or all of it is undone.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Pages { version: _, application: _, guild: _, things, flags, token, files, bots } =
-            &self.pages;
+        let Pages {
+            version: _,
+            application: _,
+            guild: _,
+            flags_of: _,
+            things,
+            flags,
+            token,
+            files,
+            bots,
+        } = &self.pages;
         things.is_empty() && *flags == 0 && !token && files.is_empty() && bots.is_empty()
     }
 
@@ -101,6 +112,12 @@ impl Journal {
     #[must_use]
     pub fn guild(&self) -> Option<GuildId> {
         self.pages.guild
+    }
+
+    /// The server that things were made in, where that is another than this one.
+    #[must_use]
+    pub fn other_guild(&self, guild: GuildId) -> Option<GuildId> {
+        self.guild().filter(|made| *made != guild && self.things().next().is_some())
     }
 
     /// Remembers where things are made.
@@ -164,8 +181,18 @@ impl Journal {
         self.pages.flags
     }
 
+    /// Whether they are this application's.
+    #[must_use]
+    pub fn flags_are_of(&self, application: u64) -> bool {
+        let of = self.pages.flags_of.as_ref().or(self.pages.application.as_ref());
+        of.is_none_or(|of| *of == application.to_string())
+    }
+
     /// Remembers flags that are about to be switched on, or that none is any more.
     pub fn note_flags(&mut self, flags: u64) -> Result<(), JournalError> {
+        if self.pages.flags == 0 {
+            self.pages.flags_of.clone_from(&self.pages.application);
+        }
         self.pages.flags = flags;
         self.save()
     }

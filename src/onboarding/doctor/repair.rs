@@ -58,6 +58,9 @@ async fn in_discord(
     let _alone = setup::lock(&workspace.root)?;
     let (met, _) = discord::look(workspace, &mut Vec::new()).await;
     let Some(mut met) = met else { return Ok(()) };
+    if let Some(made) = met.journal.other_guild(met.seen.guild) {
+        return Err(SetupError::OtherServer { made, wanted: met.seen.guild });
+    }
     if switch {
         intents_on(&mut met, done).await?;
     }

@@ -54,6 +54,15 @@ pub enum SetupError {
         /// How many there are.
         things: usize,
     },
+    /// Discord refused to take some of it away.
+    #[error("{things} things that setup made are still there")]
+    Left {
+        /// How many.
+        things: usize,
+    },
+    /// Somebody was asked, and said no.
+    #[error("nothing was taken away")]
+    Declined,
     /// There is no token.
     #[error("there is no token: nobody can be asked for it here")]
     NoToken {
@@ -105,6 +114,12 @@ impl SetupError {
         if let SetupError::NoToken { variable } = self {
             return Some(format!("set the variable {variable}, then `teams setup --undo` again"));
         }
+        if matches!(self, SetupError::Refused) {
+            let said = "make a new one: https://discord.com/developers/applications, your application, Bot, Reset \
+                        Token; put it into the variable that `token_env` of discord_agents_config.yaml names, where it \
+                        counts before the kept one; then `teams setup --undo` again";
+            return Some(said.to_owned());
+        }
         let goes_on = matches!(self, SetupError::Build(_))
             || matches!(self, SetupError::Rest(error) if error.is_retryable());
         if goes_on {
@@ -121,8 +136,8 @@ impl SetupError {
             SetupError::Init(error) => return error.hint(),
             SetupError::Config(error) => return error.hint(),
             SetupError::Git(_) => {
-                "nothing was made; where the project is another folder: `teams init`, set project.path in \
-                 team_runtime.yaml, then `teams setup`"
+                "where the project is another folder: `teams init`, set project.path in team_runtime.yaml, then `teams \
+                 setup`"
                     .to_owned()
             }
             SetupError::UndoUnasked { .. } => {
@@ -163,6 +178,11 @@ impl SetupError {
                     .to_owned()
             }
             SetupError::Running(_) => "stop it first".to_owned(),
+            SetupError::Left { .. } => {
+                "give the bot Manage Channels, Manage Roles and Manage Webhooks, and in the list of roles a place above \
+                 those that it made; then `teams setup --undo` again"
+                    .to_owned()
+            }
             SetupError::Build(_) => {
                 "`teams doctor` says what is missing; then `teams setup` again: it goes on here"
                     .to_owned()
@@ -175,6 +195,7 @@ impl SetupError {
             | SetupError::File(_)
             | SetupError::Terminal(_)
             | SetupError::Journal(_)
+            | SetupError::Declined
             | SetupError::Busy(_) => return None,
         })
     }

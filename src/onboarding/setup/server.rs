@@ -30,11 +30,7 @@ impl Steps<'_> {
         loop {
             let guilds = self.rest.own_guilds().await?;
             if let Some(found) = choose(guilds, named, self.options.guild.is_some())? {
-                if let Some(made) = self.journal.guild()
-                    && made != found.id
-                    && !self.journal.is_empty()
-                    && self.journal.things().next().is_some()
-                {
+                if let Some(made) = self.journal.other_guild(found.id) {
                     return Err(SetupError::OtherServer { made, wanted: found.id });
                 }
                 let values = json!({"name": found.name, "id": found.id.to_string()});

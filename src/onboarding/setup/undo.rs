@@ -9,7 +9,9 @@ use super::flow::variable;
 use super::{DISCORD, Outcome, SetupDialog, SetupError, SetupStep, journal, lock, requirements};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest, is_loopback};
-use crate::discord::setup::{BotPages, Builder, Journal, ServerObject, ServerSnapshot, Undone};
+use crate::discord::setup::{
+    BotPages, BuildError, Builder, Journal, ServerObject, ServerSnapshot, Undone,
+};
 use crate::platform::files;
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile};
@@ -85,15 +87,25 @@ pub async fn undo(
     if journal.things().next().is_some() || journal.flags() != 0 {
         in_discord(&workspace, base_url, &mut journal, &mut dialog).await?;
     }
+    let left = journal.things().count();
     bots(&workspace, base_url, &mut journal, &mut dialog).await?;
     configuration(root, &mut journal, &mut dialog)?;
+    if left > 0 {
+        // The token is what the rest can be taken away with.
+        return Err(SetupError::Left { things: left });
+    }
     if journal.keeps_token() {
         secrets::forget(root, &variable(&workspace)?)?;
         journal.note_token(false)?;
         (dialog.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.token", json!({})));
     }
     journal.close()?;
-    if !files::exists(&secrets::tokens_file(root)) {
+    let tokens = secrets::tokens_file(root);
+    if files::exists(&tokens) {
+        // Under names that the configuration has no more, or written by a person.
+        let values = json!({"path": tokens.display().to_string()});
+        (dialog.tell)(SetupStep::new("token", Outcome::Left, "setup.undo.tokens_left", values));
+    } else {
         files::remove_dir_all(&root.join(secrets::FOLDER))?;
     }
     (dialog.tell)(SetupStep::new("ready", Outcome::Undone, "setup.undo.done", json!({})));
@@ -120,7 +132,12 @@ async fn in_discord(
     };
     things(&rest, workspace, application.id.0, journal, dialog).await?;
     let ours = journal.flags();
-    if ours != 0 {
+    if ours != 0 && !journal.flags_are_of(application.id.0) {
+        // The token is another application's by now, which has its own from somebody else.
+        journal.note_flags(0)?;
+        let key = "setup.undo.intents_left";
+        (dialog.tell)(SetupStep::new("intents", Outcome::Left, key, json!({})));
+    } else if ours != 0 {
         if application.flags & ours != 0 {
             rest.set_flags(application.flags & !ours).await?;
         }
@@ -225,7 +242,21 @@ async fn things(
     let wanted = requirements::everything(workspace, application, Some(&seen), journal);
     for thing in all {
         let mut builder = Builder { rest, wanted: &wanted, seen: &mut seen, journal };
-        let undone = builder.undo(thing).await?;
+        let undone = match builder.undo(thing).await {
+            Err(BuildError::Rest { source: error @ RestError::Refused { .. }, .. }) => {
+                // A right was taken from the bot, or the thing stands above it: the others go.
+                let name = shown(thing, &wanted.name(thing));
+                let values = json!({"name": name, "error": error.to_string()});
+                (dialog.tell)(SetupStep::new(
+                    thing.kind(),
+                    Outcome::Left,
+                    "setup.undo.refused",
+                    values,
+                ));
+                continue;
+            }
+            undone => undone?,
+        };
         let (outcome, key) = match undone {
             Undone::Removed(_) => (Outcome::Undone, "setup.undo.removed"),
             Undone::Gone => (Outcome::Kept, "setup.undo.gone"),

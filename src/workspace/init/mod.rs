@@ -11,7 +11,7 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
-use super::open::{Workspace, read_runtime, with_texts};
+use super::open::{Workspace, with_texts};
 use super::routes::ROUTES_FILE;
 use super::{DISCORD_FILE, RESET_FILE, RUNTIME_FILE, is_workspace};
 use crate::assets::AssetError;
@@ -51,6 +51,12 @@ pub enum InitError {
     /// A refresh or reset of something that is no workspace.
     #[error("{} is not a workspace", .0.display())]
     NotAWorkspace(PathBuf),
+    /// A reset of what lies on several disks.
+    #[error("{} is on another disk than the workspace, and cannot be moved aside", .0.display())]
+    OtherDisk(PathBuf),
+    /// A reset of settings of which nothing can be read.
+    #[error("{} cannot be read, so that it is not known which project is meant", .0.display())]
+    UnknownProject(PathBuf),
     /// The folder has a file that the scaffold would overwrite.
     #[error("{} is there already and is not ours", .0.display())]
     Conflict(PathBuf),
@@ -66,6 +72,12 @@ impl InitError {
             }
             InitError::Conflict(_) => {
                 Some("move it away, or name another folder with `--workspace-root`".to_owned())
+            }
+            InitError::OtherDisk(_) => {
+                Some("move it away by hand, or unmount it; then reset again".to_owned())
+            }
+            InitError::UnknownProject(_) => {
+                Some("mend the file as far as `project:` goes, then reset again".to_owned())
             }
             InitError::Config(error) => error.hint(),
             InitError::File(_) | InitError::Asset(_) => None,
@@ -173,7 +185,10 @@ fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
 /// Begins again. What there was is moved into a folder beside, whole, and stays there. One that was cut off goes on: what
 /// is in that folder already was moved by it, and what stands in its place is new.
 fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
-    let options = &with_project(root, options);
+    let options = &with_project(root, options)?;
+    let state = files::list(&root.join(STATE))?;
+    let all = state.iter().cloned().chain(goes_aside().map(|name| root.join(name)));
+    refuse_other_disks(root, all)?;
     let mark = root.join(RESET_FILE);
     let backup = match files::read_text_if_present(&mark)? {
         Some(begun) => root.join(Path::new(begun.trim()).file_name().unwrap_or_default()),
@@ -190,22 +205,17 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     if let Some(text) = files::read_if_present(&runtime)? {
         let kept = backup.join(RUNTIME_FILE);
         match files::read_if_present(&kept)? {
-            None => files::write_durable(&kept, text)?,
+            None => files::write_private_durable(&kept, text)?,
             // Written since the first one was cut off, by it or by a person.
-            Some(first) if first != text => files::write_durable(&beside(&kept), text)?,
+            Some(first) if first != text => files::write_private_durable(&beside(&kept), text)?,
             Some(_) => {}
         }
     }
     let kept = history::take(root)?;
-    let roles = Role::PUBLIC.map(Role::as_str);
-    for name in ["README.md", "communication_protocol.md", "file_contracts.md", ROUTES_FILE]
-        .into_iter()
-        .chain([".agents", "internal", "logs", "shared_workspace"])
-        .chain(roles)
-    {
+    for name in goes_aside() {
         put_aside(&root.join(name), &backup.join(name))?;
     }
-    for path in files::list(&root.join(STATE))? {
+    for path in state {
         let name = path.file_name().unwrap_or_default();
         // The lock stays: whoever resets holds it until the new files are there.
         if name != LOCK_NAME {
@@ -231,21 +241,66 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     Ok(report)
 }
 
+/// What a reset moves away, beside the state.
+fn goes_aside() -> impl Iterator<Item = &'static str> {
+    ["README.md", "communication_protocol.md", "file_contracts.md", ROUTES_FILE]
+        .into_iter()
+        .chain([".agents", "internal", "logs", "shared_workspace"])
+        .chain(Role::PUBLIC.map(Role::as_str))
+}
+
+/// What lies on another disk cannot be moved into the workspace's: seen before anything is.
+fn refuse_other_disks(root: &Path, all: impl Iterator<Item = PathBuf>) -> Result<(), InitError> {
+    let own = files::disk_of(root)?;
+    for path in all {
+        match files::disk_of(&path) {
+            Ok(disk) if disk != own => return Err(InitError::OtherDisk(path)),
+            Ok(_) => {}
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// The workspace that would be written at `root`, without writing it.
 pub fn imagine(root: &Path, options: &Options) -> Result<Workspace, InitError> {
     let [discord, runtime] = config_texts(options)?;
-    Ok(with_texts(root, &discord, &runtime)?)
+    // What is there stays.
+    let text = |name: &str, new: String| -> Result<String, FileError> {
+        Ok(files::read_text_if_present(&root.join(name))?.unwrap_or(new))
+    };
+    Ok(with_texts(root, &text(DISCORD_FILE, discord)?, &text(RUNTIME_FILE, runtime)?)?)
 }
 
-/// The settings begin again, and the project stays the one that it was, where that can be read.
-fn with_project(root: &Path, options: &Options) -> Options {
-    let mut options = options.clone();
-    if let Ok(runtime) = read_runtime(root) {
-        let branch = runtime.project.branch.map(|name| name.to_string());
-        options.project = options.project.or(runtime.project.path);
-        options.branch = options.branch.or(branch);
+/// The settings begin again, and the project stays the one that it was, also where something else in them cannot be
+/// read.
+fn with_project(root: &Path, options: &Options) -> Result<Options, InitError> {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Settings {
+        project: Place,
     }
-    options
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Place {
+        path: Option<PathBuf>,
+        branch: Option<String>,
+    }
+    let path = root.join(RUNTIME_FILE);
+    let Some(text) = files::read_text_if_present(&path)? else { return Ok(options.clone()) };
+    let Ok(settings) = serde_yaml::from_str::<Settings>(&text) else {
+        return match options.project.is_some() {
+            true => Ok(options.clone()),
+            false => Err(InitError::UnknownProject(path)),
+        };
+    };
+    let (options, was) = (options.clone(), settings.project);
+    Ok(Options {
+        project: options.project.or(was.path),
+        branch: options.branch.or(was.branch),
+        ..options
+    })
 }
 
 /// The folder of the state, and its lock.
@@ -280,7 +335,11 @@ fn write(root: &Path, file: &PlannedFile) -> Result<(), InitError> {
     if let Some(folder) = path.parent() {
         files::create_dir_all(folder)?;
     }
-    files::write_durable(&path, &file.text)?;
+    match file.is_config() {
+        // People keep their settings from others' eyes, or behind a link.
+        true => files::rewrite_durable(&path, &file.text)?,
+        false => files::write_durable(&path, &file.text)?,
+    }
     if path.extension().is_some_and(|extension| extension == "sh") {
         files::set_mode(&path, 0o755)?;
     }

@@ -174,3 +174,42 @@ fn the_demos_templates_make_files_that_load() {
     assert_eq!(workspace.runtime.checks.len(), 1);
     assert_eq!(workspace.project_root(), Path::new("/d/project"));
 }
+
+#[test]
+fn a_reset_keeps_the_project_and_the_mode_of_settings_that_cannot_be_read_whole() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    run(root, Mode::Auto).unwrap();
+    let runtime = root.join(RUNTIME_FILE);
+    files::write(&runtime, "project: {path: /somewhere, branch: dev}\nno_such_key: 1\n").unwrap();
+    files::set_mode(&runtime, 0o600).unwrap();
+    run(root, Mode::Reset).unwrap();
+    let read = super::super::open::read_runtime(root).unwrap();
+    assert_eq!(read.project.path.as_deref(), Some(Path::new("/somewhere")));
+    assert_eq!(read.project.branch.map(|it| it.to_string()).as_deref(), Some("dev"));
+    assert_eq!(files::metadata(&runtime).unwrap().permissions().mode() & 0o777, 0o600);
+    // Of which nothing can be read is not reset to another project.
+    files::write(&runtime, "project: [\n").unwrap();
+    let refused = run(root, Mode::Reset).unwrap_err();
+    assert!(matches!(refused, InitError::UnknownProject(_)), "{refused}");
+    assert!(!files::exists(&root.join(RESET_FILE)));
+}
+
+#[test]
+fn what_lies_on_another_disk_is_seen_before_a_reset_moves_anything() {
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    if files::disk_of(other.path()).unwrap() == files::disk_of(root).unwrap() {
+        return;
+    }
+    run(root, Mode::Auto).unwrap();
+    let state = root.join(STATE);
+    files::remove_dir_all(&state).unwrap();
+    files::write(&other.path().join("journal"), "what it knows").unwrap();
+    files::symlink(other.path(), &state).unwrap();
+    let refused = run(root, Mode::Reset).unwrap_err();
+    assert!(matches!(refused, InitError::OtherDisk(_)), "{refused}");
+    assert!(!files::exists(&root.join(RESET_FILE)) && files::exists(&root.join("README.md")));
+}
