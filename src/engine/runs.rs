@@ -24,7 +24,6 @@ use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
-use crate::domain::sprint::Duty;
 use crate::domain::state::{State, session_key};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -79,11 +78,6 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         return Answer::Ignored("the model's plan bears no more runs at the same time");
     }
     if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
-        if turn.request(&run.request_id).and_then(Request::duty) == Some(Duty::ClosingReport) {
-            // No sprint keeps its place for days for words that may be left out.
-            ending::block(turn, &run.request_id, BlockCode::BudgetSpent, "", Vec::new());
-            return refuse(turn, &run, &envelope, "a budget is used up");
-        }
         let why = &envelope.envelope.body;
         gates::spending::ask(turn, &run.request_id, run.role, &account, why);
         return refuse(turn, &run, &envelope, "a budget is used up");

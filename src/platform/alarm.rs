@@ -9,7 +9,8 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// Returns when the wall clock has reached `at`; at once where it has passed.
+/// Returns when the wall clock has reached `at`, at once where it has passed, and also where the clock was set or the
+/// machine has slept: what was waited for may be another instant then.
 ///
 /// # Errors
 /// Where the system has no timer to give.
@@ -25,14 +26,14 @@ pub async fn at(at: DateTime<Utc>) -> std::io::Result<()> {
             tv_nsec: i64::from(at.timestamp_subsec_nanos() % 1_000_000_000),
         },
     };
-    timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &once)?;
+    timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET, &once)?;
     #[expect(deprecated, reason = "its successor is unsafe; an `OwnedFd` keeps what that asks for")]
     let timer = AsyncFd::new(timer)?;
     loop {
         let mut ready = timer.readable().await?;
         let mut rung = [0; 8];
         match rustix::io::read(timer.get_ref(), &mut rung) {
-            Ok(_) => return Ok(()),
+            Ok(_) | Err(Errno::CANCELED) => return Ok(()),
             Err(Errno::AGAIN) => ready.clear_ready(),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::words::{CloseoutStatus, WrapUp};
-use crate::domain::ids::TodoId;
+use crate::domain::ids::{ItemId, TodoId};
 use crate::domain::lenient::blank_is_none;
 use crate::domain::time::Timestamp;
 
@@ -47,6 +47,9 @@ pub struct SprintClosing {
     /// The closing words of the planner, as it wrote them.
     #[serde(rename = "planner_report_draft", skip_serializing_if = "Value::is_null")]
     pub report_draft: Value,
+    /// The items that could have been done when it was stopped: changing them begins no other sprint.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<ItemId>,
     /// The final report, for people.
     pub report_body: String,
     /// Where it lies, workspace-relative.

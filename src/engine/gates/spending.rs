@@ -8,6 +8,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{BudgetAtGate, Request};
 use crate::domain::role::Role;
 use crate::domain::run::RunReport;
+use crate::domain::sprint::Duty;
 use crate::engine::budget::{self, Account, spent, spent_together};
 use crate::engine::turn::Turn;
 use crate::engine::{ending, handoff, sprint};
@@ -22,6 +23,10 @@ pub(in crate::engine) fn ask(
     why: &str,
 ) {
     let Some(request) = turn.request(id) else { return };
+    if request.duty() == Some(Duty::ClosingReport) {
+        // No sprint keeps its place for days for words that may be left out.
+        return ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
+    }
     let artifact = account.digest(&budget::subject(turn, request, role, account.scope));
     let card = account.values(role);
     let waits = BudgetAtGate { scope: account.scope, role, card, why: why.to_owned() };

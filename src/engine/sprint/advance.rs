@@ -3,7 +3,7 @@
 use super::{closing, initial, plan_review, position, queue, running, schedule};
 use crate::domain::ids::SprintId;
 use crate::domain::lifecycle::{SprintStep, Step};
-use crate::domain::sprint::Duty;
+use crate::domain::sprint::{Duty, Sprint, SprintStatus, WrapUp};
 use crate::engine::decision::Answer;
 use crate::engine::turn::Turn;
 
@@ -23,6 +23,7 @@ pub(in crate::engine) fn advance(turn: &mut Turn<'_>) {
         turn.edit_scheduler().active_sprint_id = None;
     }
     // Something else may be heard of before the instant, such as after a night of sleep.
+    schedule::go_by_clock(turn);
     schedule::end_day(turn);
     if turn.scheduler().active_sprint_id.is_none() {
         schedule::consider(turn);
@@ -39,7 +40,14 @@ fn work(turn: &mut Turn<'_>, id: &SprintId) {
     loop {
         let Some((step, kind)) = position::step(turn, id) else { return };
         if closing::is_asked_for(turn, id) {
-            if !plan_review::put_off(turn, id) {
+            let is_put_off = |sprint: &Sprint| {
+                let is_cutoff = sprint.closing.wrap_up == Some(WrapUp::Cutoff);
+                is_cutoff && sprint.status == SprintStatus::Planning
+            };
+            if turn.sprint(id).is_some_and(is_put_off) {
+                let reason = "the working day ended before its plan was settled";
+                plan_review::put_off(turn, id, reason);
+            } else {
                 closing::begin(turn, id);
             }
         } else {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
-use super::{closeout, coverage, next_slot, position, say, sourcing, todo_progress, todos};
+use super::{closeout, coverage, next_slot, position, queue, say, sourcing, todo_progress, todos};
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::{ItemId, RequestId, SprintId};
@@ -35,22 +35,6 @@ pub(super) fn is_asked_for(turn: &Turn<'_>, id: &SprintId) -> bool {
                 None => false,
             }
     })
-}
-
-/// Nobody grants more than the sprint has spent: it ends after what is under way.
-pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId) {
-    let its = turn.request(request).and_then(|it| it.sprint_id.clone());
-    let active = turn.active_sprint().filter(|it| Some(&it.sprint_id) == its.as_ref());
-    let Some(id) = active.map(|it| it.sprint_id.clone()) else { return };
-    let now = turn.now;
-    let Some(sprint) = turn.edit_sprint(&id).filter(|it| it.closing.wrap_up.is_none()) else {
-        return;
-    };
-    sprint.closing.wrap_up = Some(WrapUp::AfterCurrent);
-    sprint.closing.requested_at = Some(now);
-    let how = WrapUp::AfterCurrent.as_str();
-    turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how, json!({ "by": "budget" }));
-    say::error(turn, &id, "sprint.out_of_budget", json!({ "sprint_id": id.as_str() }));
 }
 
 /// The team stops working on todos and closes the sprint. A commit that is on its way to the branch is waited
@@ -109,8 +93,11 @@ fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
     todo.progress.request_id.as_ref().is_some_and(|id| train::is_merging(turn, id))
 }
 
-/// Whether nothing goes on with a todo before a person decides, who may take days.
+/// Whether nothing goes on with a todo before a person decides, who may take days, and nothing that is built for it is
+/// lost when its sprint ends before.
 fn waits_for_a_decision(turn: &Turn<'_>, todo: &Todo) -> bool {
+    let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
+    let is_built = request.is_some_and(|it| it.work.candidate.is_some());
     match gate_of(turn, todo).map(|gate| gate.kind) {
         // Its agent is at work.
         Some(GateKind::Action) | None => false,
@@ -118,11 +105,9 @@ fn waits_for_a_decision(turn: &Turn<'_>, todo: &Todo) -> bool {
             GateKind::UnprovenCommit
             | GateKind::GuardedCommit
             | GateKind::RedBase
-            | GateKind::Prepare
-            | GateKind::Commit
-            | GateKind::Plan
-            | GateKind::Budget,
+            | GateKind::Commit,
         ) => true,
+        Some(GateKind::Prepare | GateKind::Plan | GateKind::Budget) => !is_built,
     }
 }
 
@@ -351,6 +336,7 @@ pub(super) fn end(
     sprint.closing.status = Some(closeout);
     sprint.closing.message = message;
     sprint.ended_at = Some(now);
+    let was_stopped = sprint.closing.wrap_up.is_some();
     let goes_on_later = closeout::is_resumable(sprint);
     let duty = sprint.planning_request_id.take();
     turn.sprint_event(id, SprintEventKind::of(status), closeout.as_str(), Value::Null);
@@ -364,6 +350,12 @@ pub(super) fn end(
                 turn.edit_item(&item, |item| item.planned_in_sprint_id = Some(id.clone()));
             }
         }
+    }
+    let left = was_stopped && !goes_on_later;
+    let free = turn.items().into_values().filter(|item| left && queue::is_free(turn, item));
+    let free = free.map(|item| item.backlog_id.clone()).collect();
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.closing.left = free;
     }
     next_slot::ended(turn);
     turn.plan(EffectKind::Archive { sprint_id: id.clone() });

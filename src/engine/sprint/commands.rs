@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{closeout, position, queue, say, sourcing, start};
+use super::{closeout, plan_review, position, queue, say, sourcing, start};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{
-    Kickoff, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
+    Kickoff, Phase, RESTART_CHECKPOINT, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
+    Trigger, WrapUp,
 };
 use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::decision::Answer;
@@ -139,6 +140,31 @@ pub(in crate::engine) fn stopped(
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
 }
 
+/// Nobody grants more than the sprint has spent: it ends after what is under way, or waits for a restart where it is
+/// still planned.
+pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId) {
+    let its = turn.request(request).and_then(|it| it.sprint_id.clone());
+    let is_its = |it: &&Sprint| {
+        Some(&it.sprint_id) == its.as_ref()
+            && it.phase != Phase::WrapUp
+            && it.closing.wrap_up.is_none()
+    };
+    let Some(sprint) = turn.active_sprint().filter(is_its) else { return };
+    let (id, is_planned) = (sprint.sprint_id.clone(), sprint.status == SprintStatus::Planning);
+    let values = json!({ "sprint_id": id.as_str(), "planned": !is_planned });
+    say::error(turn, &id, "sprint.out_of_budget", values);
+    if is_planned {
+        return plan_review::put_off(turn, &id, "nobody granted more than its budget");
+    }
+    let (now, how) = (turn.now, WrapUp::AfterCurrent);
+    if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.closing.wrap_up = Some(how);
+        sprint.closing.requested_at = Some(now);
+    }
+    let by = json!({ "by": "budget" });
+    turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how.as_str(), by);
+}
+
 /// Pauses the active sprint: what is under way goes on, and nothing more begins until it is restarted.
 pub(in crate::engine) fn paused(turn: &mut Turn<'_>, granted: &Granted<act::ControlSprint>) {
     let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else { return };
@@ -163,7 +189,9 @@ pub(in crate::engine) fn restarted(
 ) -> Result<CatalogText, CatalogText> {
     let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
     let last = || turn.before().last_sprint().map(|sprint| sprint.sprint_id.clone());
-    let Some(id) = active.or_else(|| closeout::waits_for_restart(turn)).or_else(last) else {
+    let resumable = |id: &SprintId| turn.sprint(id).is_some_and(closeout::is_resumable);
+    let waiting = || last().filter(resumable).or_else(|| closeout::waits_for_restart(turn));
+    let Some(id) = active.or_else(waiting).or_else(last) else {
         return Err(("sprint.refused.none", json!({})));
     };
     let Some(sprint) = turn.sprint(&id) else {
@@ -186,7 +214,7 @@ pub(in crate::engine) fn restarted(
         }
     }
     let now = turn.now;
-    let cutoff = start::next_cutoff(turn);
+    start::renew_cutoff(turn, &id);
     // What was let go before anybody began is planned again, as todos of their own.
     let items = turn.items();
     let is_open = |id: &ItemId| items.contains_key(id);
@@ -205,10 +233,6 @@ pub(in crate::engine) fn restarted(
         .collect();
     if let Some(sprint) = turn.edit_sprint(&id) {
         sprint.work.todos.retain(|todo| !again.contains(&todo.progress.todo_id));
-        if sprint.cutoff_at.is_some_and(|at| at <= now) {
-            // The day at whose end it was to stop is over.
-            sprint.cutoff_at = cutoff;
-        }
         sprint.work.resume_requested_at = Some(now);
         sprint.closing.wrap_up = None;
         sprint.work.paused_by = None;

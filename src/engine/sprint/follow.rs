@@ -6,7 +6,7 @@ use serde_json::json;
 use super::advance::advance;
 use super::queue::block_dependents_of_dropped;
 use super::todo_progress::{how_it_ended, item, moved, refuse, status, with_paths};
-use super::{closing, initial, plan_review, running, say, sourcing};
+use super::{closing, initial, plan_review, running, say, sourcing, start};
 use crate::domain::item::{ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus, WrapUp};
@@ -119,6 +119,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     {
         // What it was paused for goes on, or is over.
         sprint.work.paused_by = None;
+        start::renew_cutoff(turn, sprint_id);
     }
     if status != TodoStatus::Running {
         say::todo(turn, sprint_id, at);

@@ -289,8 +289,17 @@ fn reopen(
     problems: &[String],
 ) {
     let said = turn.sprint(id).map(|sprint| sprint.planning.sent_back_with.clone());
+    let said = said.filter(|said| !said.is_empty()).or_else(|| match &request.params.duty {
+        // An earlier build noted it with the request alone.
+        Some(DutyDetails::Planning {
+            initial_phase_reopen_reason,
+            reopen_of_request_id: None,
+            ..
+        }) => Some(initial_phase_reopen_reason.clone()).filter(|said| !said.is_empty()),
+        Some(_) | None => None,
+    });
     // What was found in the plan, or what a person said about it, is not done yet.
-    let reasons = said.into_iter().filter(|said| !said.is_empty()).chain(problems.iter().cloned());
+    let reasons = said.into_iter().chain(problems.iter().cloned());
     let reason = reasons.collect::<Vec<_>>().join("; ");
     let spent = position::follow(turn, id, StepOutcome::Again).is_err();
     let Some(sprint) = turn.edit_sprint(id) else { return };

@@ -35,7 +35,8 @@ mod start;
 mod todo_progress;
 
 pub(in crate::engine) use advance::{advance, tick};
-pub(in crate::engine) use closing::{out_of_budget, withdraw_older};
+pub(in crate::engine) use closing::withdraw_older;
+pub(in crate::engine) use commands::out_of_budget;
 pub(in crate::engine) use duties::result as duty_result;
 pub(in crate::engine) use effects::effect_finished;
 pub(in crate::engine) use follow::follow;

@@ -18,7 +18,7 @@ use crate::domain::request::{ReplyRoute, Request, RequestStatus};
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::sprint::{
     CloseoutStatus, Duty, DutyDetails, PlanningStep, Sprint, SprintEventKind, SprintStatus,
-    TodoStatus, WrapUp,
+    TodoStatus,
 };
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 use crate::engine::gates::card;
@@ -228,23 +228,14 @@ fn turned_down(turn: &mut Turn<'_>, id: &SprintId, by: Refusal) {
     closing::end(turn, id, status, closeout, reason);
 }
 
-/// The working day is over before the plan stands: when somebody restarts the sprint, its todos are chosen anew. Whether
-/// that is so.
-pub(super) fn put_off(turn: &mut Turn<'_>, id: &SprintId) -> bool {
-    let is_planned = |sprint: &Sprint| {
-        sprint.status == SprintStatus::Planning && sprint.closing.wrap_up == Some(WrapUp::Cutoff)
-    };
-    if !turn.sprint(id).is_some_and(is_planned) {
-        return false;
-    }
-    let reason = "the working day ended before its plan was settled";
+/// Something ends the sprint before its plan stands: when somebody restarts it, its todos are chosen anew.
+pub(super) fn put_off(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
     let is_review = |(_, kind): &(Step, SprintStep)| *kind == SprintStep::Duty(Duty::PlanReview);
     if position::step(turn, id).as_ref().is_some_and(is_review) {
         plan_again(turn, id, reason);
     }
     let (status, closeout) = (SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete);
     closing::end(turn, id, status, closeout, reason);
-    true
 }
 
 /// A person sends the plan back, or the day ends: that is charged to nobody, so that there is a way back.

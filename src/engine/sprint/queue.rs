@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::backlog::{self, MergeContext, MergeError, MergeResult};
-use super::todos;
+use super::{closeout, todos};
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::item::{GAVE_UP, Item, ItemSource, ItemStatus, ItemTodo};
@@ -67,6 +67,12 @@ fn read(
     let mut fixed = under_way(turn);
     if source != ItemSource::User {
         fixed.extend(approved(turn));
+        let waiting = closeout::waits_for_restart(turn);
+        if sprint.map(|it| &it.sprint_id) != waiting.as_ref() {
+            let items = turn.items().into_values().filter(|_| waiting.is_some());
+            let its = items.filter(|item| item.planned_in_sprint_id == waiting);
+            fixed.extend(its.map(|item| item.backlog_id.clone()));
+        }
     }
     let context = MergeContext {
         source,
@@ -301,14 +307,7 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         planned.iter().map(|(id, item)| (id.clone(), item.depends_on.clone())).collect();
     if let Some(cycle) = graph::cycle(&edges) {
         let names: Vec<&str> = cycle.iter().map(ItemId::as_str).collect();
-        let problem = format!("depends_on: a cycle: {}", names.join(" → "));
-        let is_of_plan = |id: &&ItemId| planned.get(id).is_some_and(|it| it.plan.is_some());
-        if !cycle.iter().all(|id| is_of_plan(&id)) {
-            return vec![problem];
-        }
-        // Nobody but whoever wrote the plans can mend it: the others are done without.
-        turn.sprint_event(id, SprintEventKind::PlanningSyncWarning, &problem, Value::Null);
-        planned.retain(|id, _| !cycle.contains(id));
+        return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
     }
     let early = too_early(turn, &sprint, &planned);
     let titles: Vec<&str> =
@@ -570,25 +569,59 @@ fn select(turn: &mut Turn<'_>, id: &SprintId, planned: BTreeMap<ItemId, Item>) {
     }
 }
 
-/// Whether an item can be taken into a sprint now: it waits for nothing that is blocked or in other hands.
+/// Whether an item can be taken into a sprint now: it waits for nothing that is blocked or in other hands, nor for itself,
+/// as two plans may have it that know nothing of each other.
 pub(super) fn is_free(turn: &Turn<'_>, item: &Item) -> bool {
-    let mut seen = BTreeSet::new();
-    is_free_beside(turn, item, &mut seen)
+    is_free_beside(turn, item, &mut BTreeSet::new(), &mut BTreeSet::new())
 }
 
-fn is_free_beside(turn: &Turn<'_>, item: &Item, seen: &mut BTreeSet<ItemId>) -> bool {
-    if item.status == ItemStatus::Selected {
+/// The same for one on which those of `path` depend; `free` are those that were looked at before.
+fn is_free_beside<'t>(
+    turn: &'t Turn<'_>,
+    item: &'t Item,
+    path: &mut BTreeSet<&'t ItemId>,
+    free: &mut BTreeSet<&'t ItemId>,
+) -> bool {
+    let id = &item.backlog_id;
+    if item.status == ItemStatus::Selected || free.contains(id) {
         return true;
     }
-    if !backlog::is_actionable(item) || is_in_work(turn, item) {
+    if !backlog::is_actionable(item) || is_in_work(turn, item) || !path.insert(id) {
         return false;
     }
-    // A cycle is refused where it is written; here it only must not turn for ever.
-    !seen.insert(item.backlog_id.clone())
-        || item.depends_on.iter().all(|id| match turn.item(id) {
-            Some(other) => is_free_beside(turn, other, seen),
-            None => true,
-        })
+    let mut on = item.depends_on.iter().filter_map(|id| turn.item(id));
+    let is_free = on.all(|other| is_free_beside(turn, other, path, free));
+    path.remove(id);
+    if is_free {
+        free.insert(id);
+    }
+    is_free
+}
+
+/// The items that a sprint could begin with by itself, and those that the one that waits for its restart keeps: its own,
+/// and what depends on them.
+pub(super) fn free_and_kept<'t>(turn: &'t Turn<'_>) -> (Vec<&'t Item>, Vec<&'t Item>) {
+    let waiting = closeout::waits_for_restart(turn);
+    let free = turn.items().into_values().filter(|item| is_free(turn, item));
+    let waiting = waiting.as_ref();
+    free.partition(|item| !is_kept(turn, item, waiting, &mut BTreeSet::new()))
+}
+
+fn is_kept<'t>(
+    turn: &'t Turn<'_>,
+    item: &'t Item,
+    waiting: Option<&SprintId>,
+    seen: &mut BTreeSet<&'t ItemId>,
+) -> bool {
+    if waiting.is_none() || !seen.insert(&item.backlog_id) {
+        return false;
+    }
+    item.planned_in_sprint_id.as_ref() == waiting
+        || item
+            .depends_on
+            .iter()
+            .filter_map(|id| turn.item(id))
+            .any(|other| is_kept(turn, other, waiting, seen))
 }
 
 /// Whether a sprint has taken the item, or an open request still works on it: then it is not changed.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::next_slot::{is_over_the_interval, name_slot, next_slot, rolls};
-use super::{backlog, closeout, running, say, sourcing, start};
+use super::{backlog, closeout, queue, running, say, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
 use crate::domain::modes::{SprintMode, StartMode};
@@ -15,7 +15,6 @@ use crate::domain::policy::Policy;
 use crate::domain::sprint::{Kickoff, Phase, Sprint, SprintStatus, Trigger, WrapUp};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::engine::sprint::queue::is_free;
 use crate::engine::turn::Turn;
 
 /// The next instant at which the engine wants to hear [`crate::domain::event::Event::Tick`]; none while
@@ -73,7 +72,7 @@ pub(super) fn end_day(turn: &mut Turn<'_>) {
 }
 
 /// What the records say of the time to come follows from the clock, which may have been ahead and put right.
-fn go_by_clock(turn: &mut Turn<'_>) {
+pub(super) fn go_by_clock(turn: &mut Turn<'_>) {
     let now = turn.now;
     let cutoff = start::next_cutoff(turn);
     if let Some(sprint) = turn.active_sprint() {
@@ -215,12 +214,9 @@ enum Prospect {
 }
 
 fn prospect(turn: &Turn<'_>) -> Prospect {
-    let free = turn.items().into_values().filter(|item| is_free(turn, item));
-    let waiting = closeout::waits_for_restart(turn);
-    let is_its = |item: &&Item| waiting.is_some() && item.planned_in_sprint_id == waiting;
-    let (its, free): (Vec<&Item>, Vec<&Item>) = free.partition(is_its);
+    let (free, kept) = queue::free_and_kept(turn);
     if free.is_empty() {
-        return if its.is_empty() { Prospect::Nothing } else { Prospect::Failed };
+        return if kept.is_empty() { Prospect::Nothing } else { Prospect::Failed };
     }
     let last =
         turn.before().sprints.keys().filter_map(|id| turn.sprint(id)).max_by_key(|it| it.ended_at);
@@ -228,12 +224,8 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
         return Prospect::Fresh;
     };
     // What was asked to end does not begin again because somebody orders the backlog.
-    let was_stopped = last.closing.wrap_up.is_some() && !closeout::is_resumable(last);
-    let is_fresh = |item: &&Item| match was_stopped {
-        true => item.created_at > ended,
-        false => item.updated_at > ended,
-    };
-    if free.iter().any(is_fresh) {
+    let was_left = |item: &Item| last.closing.left.contains(&item.backlog_id);
+    if free.iter().any(|item| item.updated_at > ended && !was_left(item)) {
         return Prospect::Fresh;
     }
     if closeout::is_resumable(last) {

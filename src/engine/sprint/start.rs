@@ -29,10 +29,13 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     sprint.work.reference_artifacts.clone_from(&sprint.kickoff.artifacts);
     if sprint.execution_mode == ExecutionMode::Manual {
         sprint.cutoff_at = next_cutoff(turn);
-        if let Some(older) = closeout::waits_for_restart(turn) {
-            // This one takes its place.
-            closing::unplan(turn, &older);
-        }
+    }
+    // One that a person begins takes the place of the one that waits.
+    let waiting =
+        closeout::waits_for_restart(turn).filter(|_| trigger.mode() == ExecutionMode::Auto);
+    let ended = turn.before().sprints.keys().filter(|id| waiting.as_ref() != Some(*id));
+    for older in ended.cloned().collect::<Vec<_>>() {
+        closing::unplan(turn, &older);
     }
     position::begin(turn, &mut sprint);
     retire_older(turn, &id);
@@ -53,6 +56,17 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     }
     say::started(turn, &id);
     id
+}
+
+/// Whoever lets a sprint go on whose day is over gives it the next one.
+pub(super) fn renew_cutoff(turn: &mut Turn<'_>, id: &SprintId) {
+    let (now, next) = (turn.now, next_cutoff(turn));
+    let is_over = |sprint: &Sprint| sprint.cutoff_at.is_some_and(|at| at <= now);
+    if turn.sprint(id).is_some_and(is_over)
+        && let Some(sprint) = turn.edit_sprint(id)
+    {
+        sprint.cutoff_at = next;
+    }
 }
 
 /// The end of the working day that comes next.
@@ -85,11 +99,7 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
 /// A sprint without a milestone is about what waits in the backlog.
 fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
-    let waiting = closeout::waits_for_restart(turn);
-    let is_its = |item: &Item| waiting.is_some() && item.planned_in_sprint_id == waiting;
-    let free = turn.items().into_values();
-    let free = free.filter(|item| queue::is_free(turn, item) && !is_its(item));
-    let mut free: Vec<&Item> = free.collect();
+    let (mut free, _) = queue::free_and_kept(turn);
     free.sort_by_key(|item| backlog::priority_key(item));
     let title = milestone(&free);
     let free: Vec<ItemId> = free.into_iter().map(|item| item.backlog_id.clone()).collect();

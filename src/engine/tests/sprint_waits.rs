@@ -1,23 +1,28 @@
 //! Sprints that wait for somebody: for a restart, for a decision, for money, for the clock.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::sprint_ends::until_at_work;
 use super::sprints::{add, by_hand, key, kickoff, play, sprint, statuses};
-use super::world::{World, policy, press};
+use super::world::{Todo as Next, World, policy, press, result};
 use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
+use crate::domain::ids::{EnvelopeId, ItemId};
 use crate::domain::incoming::Command;
-use crate::domain::item::{Item, ItemSource, ItemStatus};
+use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::modes::SprintMode;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{GateTable, Policy, SprintPolicy};
 use crate::domain::record::AnyRecord;
-use crate::domain::sprint::{Sprint, SprintStatus, TodoStatus};
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::domain::sprint::{PlanningStep, Sprint, SprintStatus, TodoStatus};
+use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 
 fn of_title(world: &World, title: &str) -> Item {
@@ -60,20 +65,81 @@ fn a_sprint_that_begins_by_itself_takes_neither_the_place_nor_the_items_of_one_t
         its.count()
     };
     assert_eq!(planned(&world), 3);
-    // What comes at night begins a sprint of its own.
+    // What depends on its items waits with them.
     world.clock += 1_000;
+    let on = [of_title(&world, "first").backlog_id];
+    let payload = json!({ "title": "after", "scope": "do after", "depends_on": on });
+    world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+    assert_eq!(active(&world), None);
+    // What else comes at night begins a sprint of its own, whose planner leaves them alone.
     add(&mut world, "other");
     let other = active(&world).expect("a sprint");
     assert_ne!(other.sprint_id, waiting.sprint_id);
     assert_eq!(of_title(&world, "other").planned_in_sprint_id, Some(other.sprint_id));
     assert_eq!(planned(&world), 3);
-    world.finish_well();
-    assert_eq!(world.landed(), 1);
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next
+            && world.state.envelopes[id].target_role == Role::Planner
+            && planned_by(&world, id) == Some(PlanningStep::TodoFinalization)
+        {
+            let all = ["other", "first"].map(|title| {
+                let (id, sprint) = (of_title(&world, title).backlog_id, sprint(&world).sprint_id);
+                json!({ "backlog_id": id, "planned_in_sprint_id": sprint })
+            });
+            let said = result(Role::Planner, json!({ "backlog_items": all }));
+            world.run(id, RunOutcome::Result(Arc::new(said)));
+            continue;
+        }
+        world.do_well(&next);
+    }
+    assert_eq!((world.landed(), planned(&world)), (1, 3));
     let restarted = world.command(Command::SprintRestart);
     assert_eq!(key(&restarted), "sprint.restarted");
     assert_eq!(active(&world).map(|it| it.sprint_id), Some(waiting.sprint_id));
     world.finish_well();
-    assert_eq!(world.landed(), 4);
+    assert!(world.landed() >= 4);
+}
+
+/// The step of planning that a run is for.
+fn planned_by(world: &World, envelope: &EnvelopeId) -> Option<PlanningStep> {
+    let request = &world.state.envelopes[envelope].envelope.request_id;
+    world.state.requests[request].planning_step()
+}
+
+#[test]
+fn items_that_wait_for_each_other_begin_no_sprint() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    let now = Timestamp::from_millis(world.clock);
+    let ids = ["backlog-20260324-00000001", "backlog-20260324-00000002"];
+    let ids = ids.map(|id| ItemId::parse(id).expect("an id"));
+    for (own, other) in [(0, 1), (1, 0)] {
+        let mut item = Item::new(ids[own].clone(), "around", "", ItemKind::Feature, now);
+        item.depends_on = vec![ids[other].clone()];
+        world.state.backlog.insert(ids[own].clone(), Arc::new(item));
+    }
+    world.finish_well();
+    assert_eq!((world.landed(), world.state.sprint_ids.len()), (1, 1));
+    assert_eq!(active(&world), None);
+}
+
+#[test]
+fn a_sprint_whose_plan_cost_all_that_it_may_waits_for_its_restart() {
+    let budgets =
+        Budgets { sprint: Allowance { usd: Some(2.0), tokens: None }, ..Budgets::default() };
+    let mut world = World::new(Policy { budgets, ..by_hand() });
+    world.usage = Usage { cost_usd: 1.0, ..world.usage };
+    world.command(kickoff());
+    world.finish_well();
+    let [gate] = gates(&world).try_into().expect("one card");
+    assert_eq!(sprint(&world).status, SprintStatus::Planning);
+    world.command(press(&gate, ButtonAct::Reject));
+    world.finish_well();
+    assert_eq!(sprint(&world).status, SprintStatus::Blocked);
+    world.policy.budgets = Budgets::default();
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+    world.finish_well();
+    assert_eq!(world.landed(), 3);
 }
 
 #[test]
@@ -213,16 +279,23 @@ fn who_orders_the_backlog_after_a_stop_begins_nothing() {
     let mut world = World::new(policy());
     add(&mut world, "alpha");
     add(&mut world, "beta");
+    add(&mut world, "gamma");
+    let status = |world: &mut World, title: &str, status: &str| {
+        let payload = json!({ "backlog_id": of_title(world, title).backlog_id, "status": status });
+        let said = world.command(Command::BacklogMerge { payload, source: ItemSource::User });
+        assert_eq!(key(&said), "backlog.merged");
+    };
     until_at_work(&mut world);
+    status(&mut world, "gamma", "blocked");
     world.command(Command::SprintStop { now: true });
     world.finish_well();
     world.clock += 60_000;
     let payload = json!({ "backlog_id": of_title(&world, "beta").backlog_id, "priority_rank": 1 });
     world.command(Command::BacklogMerge { payload, source: ItemSource::User });
     assert_eq!(active(&world), None);
-    // What is new is.
+    // What became possible since does.
     world.clock += 60_000;
-    add(&mut world, "gamma");
+    status(&mut world, "gamma", "pending");
     assert!(active(&world).is_some());
 }
 
