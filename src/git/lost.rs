@@ -31,19 +31,31 @@ impl Project {
                 return Err(error);
             }
             Err(error) => {
-                tracing::warn!(%error, %request, "what it left uncommitted cannot be kept");
+                let aside = root.with_file_name("not-kept").join(request.as_str());
+                let place = aside.display().to_string();
+                tracing::error!(%error, %request, place, "what it left uncommitted stays there");
+                self.put_files_aside(request, root, &aside)?;
             }
             Ok(()) => {}
         }
         self.leave(request, root)?;
-        kept::forget(self, &repository, request)?;
+        if let Err(error) = self.forget_refs(&repository, request) {
+            // Somebody's git holds them; the daily look lets go of them.
+            tracing::warn!(%error, %request, "its branch stays for now");
+        }
+        Ok(())
+    }
+
+    /// Lets go of what only the request needed.
+    fn forget_refs(&self, repository: &Repository, request: &RequestId) -> Result<()> {
+        kept::forget(self, repository, request)?;
         let branch = team_branch(request)?;
-        let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
+        let tips = (tip(repository, &branch)?, self.branch_tip(repository)?);
         if let (Some(own), Some(main)) = tips
             && (own == main || repository.graph_descendant_of(main, own)?)
-            && !taken(self, &repository)?.contains(&branch)
+            && !taken(self, repository)?.contains(&branch)
         {
-            refs::delete(self, &repository, &branch)?;
+            refs::delete(self, repository, &branch)?;
         }
         Ok(())
     }
@@ -58,7 +70,10 @@ impl Project {
         let own = tip(repository, &team_branch(request)?)?;
         let own = own.map(|own| repository.find_commit(own)).transpose()?;
         let what = format!("{request}-ended");
-        if let Some(kept) = tip(repository, &format!("{}{request}", kept::KEPT))? {
+        let left = self.worktree_left(request, root)?;
+        if left.is_none()
+            && let Some(kept) = tip(repository, &format!("{}{request}", kept::KEPT))?
+        {
             let name = lost_ref(&what)?;
             let (before, commit) = (tip(repository, &name)?, repository.find_commit(kept)?);
             let known = [own.map(|own| own.tree_id()), Some(commit.parent(0)?.tree_id())];
@@ -67,10 +82,11 @@ impl Project {
             }
             return Ok(());
         }
-        let Some(worktree) = self.worktree_left(request, root)? else { return Ok(()) };
+        let Some(worktree) = left else { return Ok(()) };
         let (now, mut known) = (worktree.settled_tree_id()?, Vec::from_iter(own));
         for commit in [Some(worktree.base()), worktree.behind()].into_iter().flatten() {
-            known.push(repository.find_commit(commit.0)?);
+            // What the branch stood on before may have no name any more, and git may have cleaned it up.
+            known.extend(repository.find_commit(commit.0).ok());
         }
         if known.iter().all(|commit| commit.tree_id() != now.0) {
             worktree.keep_as(&what, Timestamp::new(clock::now()))?;
@@ -147,12 +163,17 @@ impl Project {
         Ok(is_still)
     }
 
-    /// Lets go of what was kept under `refs/teams/lost/` before an instant, unless it is of one of these requests. How
-    /// many refs that were.
+    /// Lets go of what was kept under `refs/teams/lost/` before an instant, unless it is of one of the `kept` requests, and
+    /// of the worktrees of requests that are not open. How many refs that were.
     ///
     /// # Errors
     /// What git reports; a ref that somebody holds stays for the next time.
-    pub fn forget_lost(&self, before: Timestamp, kept: &BTreeSet<RequestId>) -> Result<usize> {
+    pub fn forget_lost(
+        &self,
+        before: Timestamp,
+        kept: &BTreeSet<RequestId>,
+        open: &BTreeSet<RequestId>,
+    ) -> Result<usize> {
         let repository = self.repository()?;
         let mut old = Vec::new();
         for found in repository.references_glob(&format!("{LOST}*"))? {
@@ -169,10 +190,20 @@ impl Project {
                 old.push(name.to_owned());
             }
         }
-        for name in &old {
-            refs::delete(self, &repository, name)?;
+        // What is kept of a worktree is of a request that waits.
+        for found in repository.references_glob(&format!("{}*", kept::KEPT))?.names() {
+            let Ok(name) = found else { continue };
+            let id = name.strip_prefix(kept::KEPT).and_then(|id| RequestId::parse(id).ok());
+            old.extend(id.filter(|id| !open.contains(id)).map(|_| name.to_owned()));
         }
-        Ok(old.len())
+        let mut forgotten = 0;
+        for name in &old {
+            match refs::delete(self, &repository, name) {
+                Ok(()) => forgotten += 1,
+                Err(error) => tracing::warn!(%error, name, "a ref stays for the next time"),
+            }
+        }
+        Ok(forgotten)
     }
 
     /// Since when a commit is kept under a ref, in seconds since 1970: by the ref's log, or by its file where an earlier

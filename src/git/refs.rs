@@ -67,7 +67,12 @@ pub(super) fn delete(project: &Project, repository: &Repository, name: &str) -> 
     if is_packed {
         // Only libgit2 rewrites the packed file; it takes the ref's lock itself.
         drop(lock);
-        repository.find_reference(name)?.delete()?;
+        let deleted = repository.find_reference(name)?.delete();
+        if deleted.as_ref().is_err_and(|error| error.code() == ErrorCode::Locked) {
+            let path = project.common_dir().join("packed-refs.lock");
+            return Err(GitError::RefLocked { path });
+        }
+        deleted?;
     } else {
         files::remove_file(&lock.path)?;
         lock.sync()?;

@@ -117,28 +117,47 @@ pub fn uncommitted(project: &Project, excluded: &[PathBuf]) -> Result<BTreeSet<S
             }
             continue;
         }
-        if digest_of(&project.path().join(path))? != committed(head.as_ref(), path)? {
+        if is_changed(&repository, head.as_ref(), project.path(), path)? {
             found.insert(name_of(entry.path_bytes()));
         }
     }
     Ok(found)
 }
 
-/// Mode and content of a file; none where there is none.
-fn digest_of(path: &Path) -> Result<Option<String>> {
-    use std::os::unix::ffi::OsStrExt as _;
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let found = match files::symlink_metadata(path) {
-        Ok(found) if !found.is_dir() => found,
-        Ok(_) => return Ok(None),
+/// Whether a file of the checkout is another than the branch's version. What the branch does not have is not read: it may
+/// be large, or somebody else's. Of what cannot be read nobody knows that it is the same.
+fn is_changed(
+    repository: &Repository,
+    head: Option<&Tree<'_>>,
+    checkout: &Path,
+    path: &Path,
+) -> Result<bool> {
+    let full = checkout.join(path);
+    let found = match files::symlink_metadata(&full) {
+        Ok(found) => Some(found).filter(|found| !found.is_dir()),
         Err(error)
             if error.is_missing() || error.source.kind() == std::io::ErrorKind::NotADirectory =>
         {
-            return Ok(None);
+            None
         }
         Err(error) => return Err(error.into()),
     };
+    let (found, (mode, id)) = match (found, committed_blob(head, path)?) {
+        (Some(found), Some(blob)) => (found, blob),
+        (found, blob) => return Ok(found.is_some() || blob.is_some()),
+    };
+    let (size, _) = repository.odb()?.read_header(id)?;
+    if found.is_file() && found.len() != size as u64 {
+        return Ok(true);
+    }
+    Ok(digest_of(&full, &found).map_or(true, |own| own != digest(mode, id)))
+}
+
+/// Mode and content of a file.
+fn digest_of(path: &Path, found: &std::fs::Metadata) -> Result<String> {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
     let (mode, bytes) = if found.is_symlink() {
         (MODE_LINK, files::read_link(path)?.as_os_str().as_bytes().to_vec())
     } else if found.permissions().mode() & 0o100 != 0 {
@@ -146,18 +165,22 @@ fn digest_of(path: &Path) -> Result<Option<String>> {
     } else {
         (MODE_FILE, files::read(path)?)
     };
-    Ok(Some(digest(mode, Oid::hash_object(ObjectType::Blob, &bytes)?)))
+    Ok(digest(mode, Oid::hash_object(ObjectType::Blob, &bytes)?))
 }
 
-/// The same of the branch's version.
+/// The same of the branch's version; none where it has none.
 fn committed(head: Option<&Tree<'_>>, path: &Path) -> Result<Option<String>> {
+    Ok(committed_blob(head, path)?.map(|(mode, id)| digest(mode, id)))
+}
+
+fn committed_blob(head: Option<&Tree<'_>>, path: &Path) -> Result<Option<(u32, Oid)>> {
     let Some(tree) = head else {
         return Ok(None);
     };
     match tree.get_path(path) {
         Ok(entry) if entry.kind() == Some(ObjectType::Blob) => {
             let mode = u32::try_from(entry.filemode()).unwrap_or(MODE_FILE);
-            Ok(Some(digest(mode, entry.id())))
+            Ok(Some((mode, entry.id())))
         }
         Ok(_) => Ok(None),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),

@@ -137,8 +137,9 @@ impl Project {
         if !is_made || !files::exists(&note_in(&worktree.own)) {
             files::sync_filesystem(&worktree.dir)?;
             worktree.write_note()?;
-            kept::forget(self, &repository, &worktree.request)?;
         }
+        // Also where that was cut off, or somebody's git was in the way: it would hide what lies here from now on.
+        kept::forget(self, &repository, &worktree.request)?;
         Ok(worktree)
     }
 
@@ -287,6 +288,24 @@ impl Project {
         pool.keep(&own.join("tree"), &own.join("index"))?;
         files::remove_dir_all_forced(&own)?;
         Ok(files::remove_dir_all_forced(&self.admin_dir(request.as_str()))?)
+    }
+
+    /// Moves the files of a request's worktree to `aside`, where nobody looks at them but people.
+    pub(super) fn put_files_aside(
+        &self,
+        request: &RequestId,
+        root: &Path,
+        aside: &Path,
+    ) -> Result<()> {
+        let tree = root.join(request.as_str()).join("tree");
+        if !files::exists(&tree) {
+            return Ok(());
+        }
+        files::remove_dir_all_forced(aside)?;
+        if let Some(folder) = aside.parent() {
+            files::create_private_dir(folder)?;
+        }
+        Ok(files::rename(&tree, aside)?)
     }
 
     /// Git's own folder of a worktree of ours.

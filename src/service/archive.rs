@@ -54,7 +54,14 @@ fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<St
     folder.write_durable(name, history.text + "\n")?;
 
     let index = root.join(papers::INDEX);
-    let old = files::read_text_if_present(&index)?;
+    let old = match files::read_text_if_present(&index) {
+        Ok(old) => old,
+        Err(error) => {
+            // Somebody keeps it in another encoding; all else is written.
+            tracing::warn!(%error, "the index of sprints has no row for this one");
+            return Ok(report.path);
+        }
+    };
     let new = papers::index_with_row(old.as_deref(), sprint);
     if old.as_ref() != Some(&new) {
         files::write_durable(&index, new)?;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -54,6 +55,11 @@ impl LogFile {
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
+        if !self.is_in_place()
+            && let Ok(again) = LogFile::open(self.folder.clone(), self.limit)
+        {
+            *self = again;
+        }
         let more = text.len() as u64;
         if self.length > 0 && self.length + more > self.limit && self.put_aside().is_err() {
             // A log that cannot be put aside grows on: its lines count for more than its length. The
@@ -62,6 +68,13 @@ impl LogFile {
         }
         self.length += more;
         self.file.write_all(text.as_bytes())
+    }
+
+    /// Whether the file is still what its name stands for: people remove logs, or move them away.
+    fn is_in_place(&self) -> bool {
+        let ids = |it: std::fs::Metadata| (it.dev(), it.ino());
+        let named = files::metadata(&self.folder.join("teams.log")).ok().map(ids);
+        named.is_some() && named == self.file.metadata().ok().map(ids)
     }
 
     fn put_aside(&mut self) -> Result<(), FileError> {
@@ -135,10 +148,21 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_somebody_removed_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = LogFile::open(folder.path().to_owned(), 2_000).unwrap();
+        log.write("before\n").unwrap();
+        let path = folder.path().join("teams.log");
+        files::rename(&path, &folder.path().join("mine.log")).unwrap();
+        log.write("after\n").unwrap();
+        assert_eq!(files::read_text(&path).unwrap(), "after\n");
+    }
+
+    #[test]
     fn a_line_that_cannot_be_written_ends_nothing() {
         let folder = tempfile::tempdir().unwrap();
+        files::symlink(Path::new("/dev/full"), &folder.path().join("teams.log")).unwrap();
         let mut log = LogFile::open(folder.path().to_owned(), 20).unwrap();
-        log.file = files::open_append(Path::new("/dev/full")).unwrap();
         assert!(log.write("it is full").is_err());
         let mut sink = Sink { file: Arc::new(Mutex::new(log)), quiet: true };
         assert_eq!(sink.write(b"it is full").unwrap(), 10);

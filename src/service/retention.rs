@@ -57,6 +57,10 @@ pub(super) async fn keep(team: Arc<Team>) {
     }
 }
 
+/// Files and folders for one landing, and for one call of a filter, begin so; after so many days nobody needs them.
+const LEFT_BY_GIT: [&str; 2] = ["stage-", "index-"];
+const LEFT_DAYS: u64 = 14;
+
 /// Folders of calls of programs that a stop has cut off begin so.
 const CUT_OFF: [&str; 2] = ["gh-", "discover-"];
 /// And those of registered actions end so.
@@ -98,10 +102,19 @@ fn make_room(
     let one = team.git.blocking_lock();
     let mut open: BTreeSet<RequestId> =
         team.hub.read(|state| state.requests.keys().cloned().collect());
-    let branches = team.project.forget_branches(ago(rules.branches_days.get()), &open)?;
+    let branches = team.project.forget_branches(ago(rules.branches_days.get()), &open);
+    let branches = branches.unwrap_or_else(|error| {
+        // Such as a branch of the project that is gone; the rest has its time all the same.
+        tracing::warn!(%error, "old branches stay until the next look");
+        0
+    });
     let unmerged = team.project.requests_with_commits()?;
+    let at_work = open.clone();
     open.extend(unmerged.iter().cloned());
-    let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open)?;
+    let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open, &at_work)?;
+    // What a landing or a filter that was cut off has left.
+    let is_of_git = |name: &str| LEFT_BY_GIT.iter().any(|it| name.starts_with(it));
+    remove_older(&team.project.common_dir().join("teams"), ago(LEFT_DAYS), is_of_git)?;
     // What is packed has ended, and moves no ref.
     drop(one);
     let operations = team.workspace.state_dir().join("operations");
@@ -115,6 +128,8 @@ fn make_room(
             || name.strip_suffix(ACTION).is_some_and(is_told)
     };
     remove_older(&operations, ago(1), is_left)?;
+    let not_kept = team.workspace.state_dir().join("not-kept");
+    remove_older(&not_kept, ago(rules.lost_days.get()), |_| true)?;
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
     let is_over = |name: &str| {

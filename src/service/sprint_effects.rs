@@ -123,6 +123,7 @@ pub(super) async fn discover(
     let look = DiscoveryInput {
         root: team.root().to_owned(),
         project: team.project.clone(),
+        git: Arc::clone(&team.git),
         excluded: team.workspace_inside(),
         scope: runtime.sprint.discovery_scope,
         actions: actions.collect(),

@@ -61,6 +61,7 @@ impl Place {
             scratch: root.join("scratch"),
             root,
             project: self.repo.project(),
+            git: Default::default(),
             excluded: vec!["ws".into()],
             scope,
             actions: vec![("lint".to_owned(), command)],

@@ -117,3 +117,11 @@ fn g09_a_project_that_is_no_repository_any_more_can_be_closed() {
     // A todo's work has nowhere to go there.
     assert!(project.worktree(&crate::git_repo::request(), &repo.root).is_err());
 }
+
+#[test]
+fn what_is_no_part_of_the_project_is_named_and_not_read() {
+    let repo = Repo::new();
+    let huge = std::fs::File::create(repo.path.join("disk.img")).unwrap();
+    huge.set_len(1 << 42).unwrap();
+    assert_eq!(uncommitted(&repo.project(), &[]).unwrap(), ["disk.img".to_owned()].into());
+}

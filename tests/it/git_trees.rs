@@ -263,8 +263,37 @@ fn a_worktree_that_was_put_away_comes_back_as_it_was() {
     assert_eq!(repo.git(&["show", &format!("{lost}:run.sh")]), "#!/bin/sh");
     // It is of long ago, and kept since now, which its file does not say once git has packed it.
     repo.git(&["pack-refs", "--all"]);
-    assert_eq!(project.forget_lost(at(1_000_000), &Default::default()).unwrap(), 0);
+    assert_eq!(
+        project.forget_lost(at(1_000_000), &Default::default(), &Default::default()).unwrap(),
+        0
+    );
     assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)", "refs/teams/lost"]), lost);
+}
+
+#[test]
+fn what_lies_there_at_the_end_is_kept_whatever_was_kept_before_or_holds_the_refs() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    std::fs::write(worktree.path().join("new.txt"), "now\n").unwrap();
+    // Kept of an earlier wait; somebody's git held it when it was to go.
+    let kept = format!("refs/teams/kept/{}", request());
+    let before = repo.git(&["commit-tree", "-p", "HEAD", "-m", "kept", "HEAD^{tree}"]);
+    repo.git(&["update-ref", &kept, before.trim()]);
+    repo.git(&["pack-refs", "--all"]);
+    let lock = repo.path.join(".git/packed-refs.lock");
+    std::fs::write(&lock, "").unwrap();
+    let project = repo.project();
+    project.release(&request(), &repo.root).unwrap();
+    let lost = format!("refs/teams/lost/{}-ended:new.txt", request());
+    assert_eq!(repo.git(&["show", &lost]), "now");
+    assert!(!worktree.path().exists());
+    // What could not go goes with the daily look.
+    assert_ne!(repo.git(&["for-each-ref", "refs/teams/kept"]), "");
+    let look = || project.forget_lost(at(1_000_000), &Default::default(), &Default::default());
+    assert_eq!(look().unwrap(), 0);
+    std::fs::remove_file(&lock).unwrap();
+    assert_eq!(look().unwrap(), 1);
+    assert_eq!(repo.git(&["for-each-ref", "refs/teams/kept"]), "");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -43,6 +44,8 @@ pub struct DiscoveryInput {
     pub project: Project,
     /// Folders that are no part of the project, relative to it.
     pub excluded: Vec<PathBuf>,
+    /// Held by whoever changes the project, so that no landing under way is taken for a person's change.
+    pub git: Arc<tokio::sync::Mutex<()>>,
     /// How far to look.
     pub scope: DiscoveryScope,
     /// Actions that look, by name, with their commands.
@@ -179,7 +182,9 @@ fn uncommitted_files(
     look: &DiscoveryInput,
     marks: &mut Watermarks,
 ) -> Result<Vec<Finding>, LookError> {
+    let one = look.git.blocking_lock();
     let now = git::sprint::uncommitted(&look.project, &look.excluded)?;
+    drop(one);
     let before: BTreeSet<String> =
         marks.get("git").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     marks.insert("git".to_owned(), json!(now).to_string());
