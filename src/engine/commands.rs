@@ -146,6 +146,10 @@ fn ask(
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
     if let Some(id) = open {
+        let now = turn.request(&id).and_then(|request| request.route.lane);
+        if let Some(lane) = lane.filter(|lane| now.is_some_and(|now| now.lane != *lane)) {
+            return routes::change(turn, actor, &id, RouteChange::Lane(lane));
+        }
         return match turn.request(&id).and_then(intake::asks_back) {
             Some((key, values)) => Answer::Say(plain(language, key, values)),
             None => retry(turn, actor, &id),

@@ -26,6 +26,14 @@ pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: Workf
         if let Some(request) = turn.edit(id) {
             request.params.workflow = Some(state.clone());
         }
+        // Nobody decides about a plan by words that are not wanted any more, or without those that came meanwhile.
+        let is_plan = matches!(from.kind, StepKind::Plan | StepKind::Advice | StepKind::Guidance);
+        let is_old = is_plan
+            && (goes_by_the_new_words(turn, id)
+                || plan::asks_people(turn, id) && plans_anew_for_words(turn, id));
+        if is_old {
+            return;
+        }
         let asks = from.kind == StepKind::Plan && questions::holds(turn, id);
         if asks || plan_items::holds(turn, id, from) || holds_plan(turn, id, from, *step) {
             return;

@@ -25,7 +25,7 @@ pub fn may_ask(policy: &Policy, request: &Request) -> bool {
         && is_feature
         && request.todo_id.is_none()
         && request.duty().is_none()
-        && request.work.decisions.is_empty()
+        && (request.work.decisions.is_empty() || request.work.asked_back)
 }
 
 /// The planner has planned: whether a person answers its questions first. What nobody is asked is taken as it assumed.
@@ -50,6 +50,7 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let told = known.len();
     if let Some(request) = turn.edit(id) {
         request.work.decisions.extend(new);
+        request.work.asked_back = false;
     }
     if asks {
         ask(turn, id);
@@ -110,9 +111,7 @@ pub(super) fn is_asked(request: &Request) -> bool {
 /// Words for a request that waits for answers: they answer what is open, and the planner reads them whole. A question
 /// back answers nothing: the planner reads it, and may ask again.
 pub(super) fn answered_in_words(turn: &mut Turn<'_>, id: &RequestId, by: &DecidedBy, words: &str) {
-    if !turn.request(id).is_some_and(is_asked)
-        || intent::read(words).intent == Some(Intent::Question)
-    {
+    if !turn.request(id).is_some_and(is_asked) || is_question(words) {
         return;
     }
     let text = flat(words);
@@ -128,6 +127,10 @@ pub(super) fn answered_in_words(turn: &mut Turn<'_>, id: &RequestId, by: &Decide
     decided(turn, id, name);
     say::close_questions(turn, id);
     tell(turn, id, 0);
+}
+
+fn is_question(words: &str) -> bool {
+    intent::read(words).intent == Some(Intent::Question)
 }
 
 /// Words as an answer: in one line.
@@ -166,22 +169,26 @@ pub(super) fn taken_back(request: &mut Request, message: MessageId) -> bool {
     changed
 }
 
-/// The request is planned anew while people are asked: where nobody has answered anything, the planner may ask again; else
-/// the numbers stay, and what is open is taken as it was assumed.
+/// The request is planned anew while people are asked: where nobody has answered anything, or somebody asked back, the
+/// planner may ask again what is open; else the numbers stay, and that is taken as it was assumed.
 pub(super) fn planned_anew(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
     if !request.work.decisions.iter().any(PlanDecision::is_open) {
         return;
     }
     if let Some(request) = turn.edit(id) {
+        let last = request.params.followups.last();
+        let asks_back = last.is_some_and(|it| is_question(&it.body));
         let decisions = &mut request.work.decisions;
-        if decisions.iter().all(PlanDecision::is_open) {
-            decisions.clear();
+        if asks_back || decisions.iter().all(PlanDecision::is_open) {
+            decisions.retain(|it| !it.is_open());
         }
         PlanDecision::assume_open(decisions);
+        request.work.asked_back = asks_back && !decisions.is_empty();
     }
     say::close_questions(turn, id);
-    if !turn.request(id).is_none_or(|request| request.work.decisions.is_empty()) {
+    let is_settled = |it: &Request| !it.work.decisions.is_empty() && !it.work.asked_back;
+    if turn.request(id).is_some_and(is_settled) {
         decided(turn, id, "planner");
         tell(turn, id, 0);
     }

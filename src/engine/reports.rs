@@ -33,7 +33,7 @@ use crate::domain::request::{
 };
 use crate::domain::result::{EvidenceResult, ResultStatus, RoleResult};
 use crate::domain::role::Role;
-use crate::domain::routes::Lane;
+use crate::domain::routes::{Lane, LaneSource};
 use crate::domain::run::{RunOutcome, RunReport};
 use crate::domain::usage::Usage;
 
@@ -206,9 +206,16 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     if progress::goes_by_the_new_words(turn, id) {
         return;
     }
-    let lane = turn.request(id).and_then(|request| request.route.lane).map(|choice| choice.lane);
-    let only_answers = lane == Some(Lane::Answer);
-    if let Some(action) = &result.proposals.control_action {
+    let lane = turn.request(id).and_then(|request| request.route.lane);
+    let only_answers = lane.is_some_and(|choice| choice.lane == Lane::Answer);
+    let by_person = only_answers && lane.is_some_and(|it| it.source == LaneSource::Person);
+    if by_person
+        && let Some(request) = turn.edit(id).filter(|it| !it.params.unread_words.is_empty())
+    {
+        // With what somebody wrote since, it may be something else.
+        request.route.lane = None;
+    }
+    if let Some(action) = result.proposals.control_action.as_ref().filter(|_| !by_person) {
         if progress::goes_back_for_words(turn, id) {
             return;
         }
@@ -530,7 +537,19 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
     // Only for the step that the request still stands at; a run for another one would be refused and
     // nobody would have the request.
     let waits = turn.request(&id).is_some_and(|request| {
-        request.status == RequestStatus::Blocked && handoff::step_of(request) == fresh.step
+        // What a person has decided, or is asked, is no envelope's to pass over.
+        let is_asked = request.blocked.as_ref().is_some_and(|it| {
+            matches!(
+                it.code,
+                BlockCode::Questions
+                    | BlockCode::Parts
+                    | BlockCode::PlanRejected
+                    | BlockCode::BudgetSpent
+            )
+        });
+        request.status == RequestStatus::Blocked
+            && handoff::step_of(request) == fresh.step
+            && !is_asked
     });
     if fresh.kind == EnvelopeKind::Delegate
         && waits

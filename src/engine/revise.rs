@@ -91,11 +91,12 @@ fn reword(
             && !questions::is_asked(request)
             && goes_on_with(request, message);
         reaches_somebody(turn, id, message.message_id);
-        if goes_on && !has_answered {
-            resume(turn, id, SelectionSource::Edited);
-        }
         if has_answered {
             questions::decided(turn, id, &granted.name());
+        }
+        if goes_on {
+            resume(turn, id, SelectionSource::Edited);
+        } else if has_answered {
             plans_by_other_answers(turn, id);
         }
     } else if (request.body == message.content || request.fingerprint == print(message))

@@ -52,6 +52,9 @@ pub struct RequestWork {
     /// What its plan rests on that the request left open, in the order of the numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<PlanDecision>,
+    /// Whether somebody asked back about an open one: the planner may ask once more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asked_back: bool,
     /// The card with the questions of the planner that wait for answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions_card: Option<(ChannelId, MessageId)>,

@@ -111,6 +111,23 @@ fn is_approved(turn: &Turn<'_>, id: &RequestId) -> bool {
     work.is_some_and(|work| work.is_plan_approved() && !work.plan_review.is_open())
 }
 
+/// How a plan of the request is decided about, as things stand.
+fn stance(turn: &Turn<'_>, request: &Request) -> Stance {
+    // Who wants changes approves how they are made.
+    let asks = request.work.wants_changes || request.work.plan_review.is_open();
+    match lanes::plan_stance(turn.policy, request.route.lane, &request.route.signals) {
+        Stance::Allow if asks => Stance::Ask,
+        stance => stance,
+    }
+}
+
+/// Whether the plans of a request are a person's to decide about.
+pub(in crate::engine) fn asks_people(turn: &Turn<'_>, id: &RequestId) -> bool {
+    let is_its_own = |it: &&Request| it.todo_id.is_none() && it.duty().is_none();
+    let request = turn.request(id).filter(is_its_own);
+    request.is_some_and(|it| stance(turn, it) == Stance::Ask)
+}
+
 /// Whether a person decides about the plan before it is built.
 fn waits(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     if is_approved(turn, id) {
@@ -118,14 +135,10 @@ fn waits(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     }
     let Some(request) = turn.request(id) else { return false };
     let digest = digest_now(request);
-    // Who wants changes approves how they are made.
-    let asks = request.work.wants_changes || request.work.plan_review.is_open();
-    match lanes::plan_stance(turn.policy, request.route.lane, &request.route.signals) {
-        Stance::Allow if !asks => return false,
+    match stance(turn, request) {
+        Stance::Allow => return false,
         Stance::Refuse => declined(turn, id),
-        Stance::Ask | Stance::Allow => {
-            card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new())
-        }
+        Stance::Ask => card::open(turn, id, GateKind::Plan, String::new(), digest, Vec::new()),
     }
     true
 }

@@ -48,9 +48,25 @@ pub(super) fn follow(
         } else {
             may_pass
         };
+        match outcome {
+            StepOutcome::Pass if decides => state.route.refused_by = None,
+            StepOutcome::Revise => state.route.refused_by = Some(step.name),
+            // What the runtime saw is no judgement.
+            StepOutcome::Pass
+            | StepOutcome::Done
+            | StepOutcome::Answered
+            | StepOutcome::Again
+            | StepOutcome::AskDesigner
+            | StepOutcome::AskArchitect
+            | StepOutcome::Review
+            | StepOutcome::Red
+            | StepOutcome::Conflict
+            | StepOutcome::NoChange => {}
+        }
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
         state.route.judge_again = false;
+        state.route.refused_by = None;
     }
     let moved = take(lifecycle, state, edge);
     match moved {
@@ -98,7 +114,10 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> MoveResult {
     let Some(edge) = lifecycle.reopened(step, category) else { return MoveResult::Over };
-    state.route.judge_again |= step.kind.judges() && may_pass_judges(&state);
+    if step.kind.judges() {
+        state.route.judge_again |= may_pass_judges(&state);
+        state.route.refused_by = Some(step.name);
+    }
     state.reopen_source_role = Some(source);
     state.reopen_category = category;
     take(lifecycle, state, edge)
@@ -119,7 +138,7 @@ fn take(lifecycle: &Lifecycle, mut state: WorkflowState, edge: Edge) -> MoveResu
 }
 
 /// Puts the state on a step; where the route leaves that out, on the one that follows along its first outcome. What was
-/// sent back is judged again before it lands, by whoever judges on this route.
+/// sent back is judged again before it lands, by whoever judges on this route, or by whoever refused it.
 pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step) -> WorkflowState {
     let mut step = to;
     // No way over steps that are passed over is longer than there are steps.
@@ -132,11 +151,13 @@ pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step)
         state.route.passed_over.insert(step.name);
         step = next;
     }
-    if step.kind == StepKind::Land && state.route.judge_again {
+    let refused_by = state.route.refused_by.and_then(|name| lifecycle.step(name));
+    if step.kind == StepKind::Land && (state.route.judge_again || refused_by.is_some()) {
         let judges = |it: &&Step| it.kind.judges() && !state.route.leaves_out(it);
         let is_verdict = |it: &&Step| state.route.conflicted && it.kind == StepKind::Verdict;
         let judge = lifecycle.steps().find(is_verdict);
-        step = judge.or_else(|| lifecycle.steps().find(judges)).unwrap_or(step);
+        let judge = judge.or_else(|| lifecycle.steps().find(judges));
+        step = judge.or(refused_by).unwrap_or(step);
     }
     state.route.passed_over.remove(&step.name);
     state.place(step, lifecycle);

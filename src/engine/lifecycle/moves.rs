@@ -200,6 +200,8 @@ fn renewed(state: &WorkflowState) -> WorkflowState {
     state.renew();
     state.reopen_source_role = None;
     state.reopen_category = None;
+    // A workspace's own way from here may pass those who judge, and what is built now nobody has judged.
+    state.route.judge_again = true;
     state
 }
 

@@ -392,6 +392,59 @@ fn what_was_sent_back_is_judged_again_before_it_lands() {
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
 
+/// QA sends the change back, once.
+fn qa_refuses(world: &mut World) {
+    let todo = work_until(world, |_, step| step == Some(steps::QA));
+    let transition = json!({ "outcome": "reopen", "reopen_category": "implementation" });
+    let said = result(Role::Qa, json!({ "workflow_transition": transition }));
+    super::scenes::report(world, &todo, RunOutcome::Result(Arc::new(said)));
+}
+
+#[test]
+fn what_qa_refused_is_judged_by_qa_on_a_way_that_was_made_shorter_since() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Standard));
+    qa_refuses(&mut world);
+    let change = RouteChange::Lane(Lane::Fast);
+    let answer = world.command(Command::Route { request_id: id.clone(), change });
+    assert!(matches!(answer, Answer::Say(_)), "{answer:?}");
+    let roles = roles_of(&mut world, json!({}));
+    assert_eq!(roles, [Role::Developer, Role::Qa]);
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn a_workspaces_own_way_on_after_a_refusal_does_not_pass_qa() {
+    let text = include_str!("../../../lifecycles/request.yaml");
+    let resume = text.lines().find(|line| line.starts_with("resume:")).expect("its resume");
+    let text = text.replace(resume, "resume: answer_plan");
+    let more = "\n  answer_plan:\n    role: planner\n    result: plan\n    prompt: planner_finalize\n    \
+                on: {done: quick_fix, again: answer_plan, answered: closeout}\n\n  quick_fix:\n    role: developer\n    \
+                result: change\n    prompt: developer_build\n    access: write\n    on: {done: closeout}\n";
+    let text = format!("{}\n{more}", text.trim_end());
+    let lifecycle = crate::domain::lifecycle::Lifecycle::compile(&text);
+    let lifecycle = lifecycle.unwrap_or_else(|found| panic!("{found:#?}"));
+    let mut world = World::new(Policy { lifecycle: Arc::new(lifecycle), ..with_routes() });
+    let id = ask(&mut world, Some(Lane::Full));
+    qa_refuses(&mut world);
+    // Words bring it to the step at which it goes on.
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    world.do_well(&todo);
+    let (request_id, text) = (id.clone(), "and in blue".to_owned());
+    world.command(Command::Steer { request_id, text });
+    let roles = roles_of(&mut world, json!({}));
+    assert_eq!(roles.last(), Some(&Role::Qa), "{roles:?}");
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn the_same_words_with_a_longer_lane_take_the_longer_way() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Fast));
+    assert_eq!(ask(&mut world, Some(Lane::Full)), id);
+    assert_eq!(world.request(&id).route.lane.map(|choice| choice.lane), Some(Lane::Full));
+}
+
 const GUEST: UserId = UserId(300);
 
 fn person(id: UserId, via: Ingress) -> Actor {

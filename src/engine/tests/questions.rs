@@ -177,6 +177,31 @@ fn who_asks_once_more_or_asks_back_has_decided_nothing() {
 }
 
 #[test]
+fn who_asks_back_about_one_of_them_has_decided_nothing_about_it() {
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.deliver();
+    assert_eq!(said(&world.command(answers(&id, &["1=2"], false))), "questions.left");
+    world.submit(Event::Message(in_room(&world, &id, "What does beside it mean for our users?")));
+    assert_eq!(decided(&world, &id), ["Which form? casual (decided by operator)"]);
+    // The planner has read it, and asks the other one again.
+    let todo = planning(&mut world);
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(asks())));
+    assert_eq!(code(&world, &id), Some(BlockCode::Questions));
+    assert_eq!(world.request(&id).work.decisions.len(), 2);
+    assert_eq!(said(&world.command(answers(&id, &["2=2"], false))), "questions.all_answered");
+    // What it asks then is assumed.
+    let todo = planning(&mut world);
+    let mut more = asks();
+    let third = json!({ "questions": [
+        { "question": "How loud?", "options": ["soft", "loud"], "assumption": "soft" },
+    ]});
+    more.proposals.questions = Proposals::read(Some(&third)).0.questions;
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(more)));
+    assert_eq!(code(&world, &id), None);
+    assert_eq!(decided(&world, &id)[2], "How loud? soft (assumed)");
+}
+
+#[test]
 fn an_answer_that_is_taken_back_voids_the_plan_that_was_made_by_it() {
     let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
     let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);
@@ -499,5 +524,13 @@ fn other_words_of_an_answer_void_the_plan_that_was_made_by_the_earlier_ones() {
     world.finish_well();
     let again = world.request(&id).work.gate_id.expect("another gate");
     assert_ne!(again, gate);
-    assert_eq!(decided(&world, &id)[0], "Which form? very casual (decided by owner)");
+    // A plan that was turned down waits for words, and other words of an answer are some.
+    let gate = world.state.gates[&again].clone();
+    world.command(super::world::press(&gate, ButtonAct::Reject));
+    assert_eq!(code(&world, &id), Some(BlockCode::PlanRejected));
+    let others = Message { message_id: MessageId(77_001), ..in_room(&world, &id, "quite casual") };
+    world.submit(Event::MessageEdited(others));
+    assert_eq!((code(&world, &id), has_it(&world)), (None, Role::Planner));
+    world.finish_well();
+    assert_eq!(decided(&world, &id)[0], "Which form? quite casual (decided by owner)");
 }

@@ -7,10 +7,11 @@ use super::steering::{finished, run_of};
 use super::world::{GENERAL, Todo, World, policy, result};
 use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::event::Event;
+use crate::domain::gate::Stance;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
-use crate::domain::incoming::Message;
+use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::{Act, ButtonAct, Post};
-use crate::domain::policy::Policy;
+use crate::domain::policy::{GateTable, PlanStances, Policy};
 use crate::domain::request::{EventKind, Followup, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
@@ -110,6 +111,32 @@ fn an_edit_that_no_role_has_read_goes_back_to_the_planner_instead_of_to_the_bran
     world.do_well(&todo);
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn nobody_is_asked_about_a_plan_by_words_that_are_not_wanted_any_more() {
+    let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
+    for later in [false, true] {
+        let (mut world, id, words) = asked(Policy { gates: gates.clone(), ..policy() });
+        let todo = work_until(&mut world, |role, _| role == Role::Planner);
+        world.deliver();
+        let run = run_of(&world, &todo, "run-plan");
+        world.submit(Event::RunStarting(run.clone()));
+        // Nobody who is at work hears this.
+        if later {
+            let (request_id, text) = (id.clone(), "later: and make it round".to_owned());
+            world.command(Command::Steer { request_id, text });
+        } else {
+            world.submit(edited(&words, "make it blue"));
+        }
+        world.submit(Event::RunFinished(Box::new(finished(&run))));
+        let Some(Todo::Report(relay_id)) = world.todo().first().cloned() else { panic!("none") };
+        world.submit(Event::ReportReady { relay_id });
+        assert!(world.state.gates.is_empty(), "later: {later}");
+        work_until(&mut world, |role, _| role == Role::Planner);
+        world.finish_well();
+        assert_eq!(world.state.gates.len(), 1, "the plan by the new words");
+    }
 }
 
 #[test]
