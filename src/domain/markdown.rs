@@ -47,6 +47,19 @@ pub fn open_after(open: Option<String>, line: &str) -> Option<String> {
     }
 }
 
+/// A text for one line, in which there are no code blocks: what would be one is a span of code.
+#[must_use]
+pub fn without_blocks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(FENCE) {
+        out.push_str(&rest[..at]);
+        out.push('`');
+        rest = rest[at..].trim_start_matches('`');
+    }
+    out + rest
+}
+
 /// What opens and closes a code block.
 pub const FENCE: &str = "```";
 
@@ -98,6 +111,7 @@ mod tests {
             let by_line = text.split('\n').fold(None, open_after);
             assert_eq!(by_line.as_deref(), open, "{text}");
         }
+        assert_eq!(without_blocks("a ```b````` c`` ````````"), "a `b` c`` `");
         assert_eq!(open_after(Some("```".to_owned()), "``` and ```sh").as_deref(), Some("```sh"));
         let (parts, _) = pieces("a `b` c");
         assert_eq!(parts, [Piece::Plain("a "), Piece::Code("`b`"), Piece::Plain(" c")]);

@@ -148,7 +148,13 @@ fn ask(
     if let Some(id) = open {
         let now = turn.request(&id).and_then(|request| request.route.lane);
         if let Some(lane) = lane.filter(|lane| now.is_some_and(|now| now.lane != *lane)) {
-            return routes::change(turn, actor, &id, RouteChange::Lane(lane));
+            let said = routes::change(turn, actor, &id, RouteChange::Lane(lane));
+            let is_blocked = |it: &Request| it.status == RequestStatus::Blocked;
+            let goes_on =
+                matches!(said, Answer::Say(_)) && turn.request(&id).is_some_and(is_blocked);
+            if !goes_on {
+                return said;
+            }
         }
         return match turn.request(&id).and_then(intake::asks_back) {
             Some((key, values)) => Answer::Say(plain(language, key, values)),

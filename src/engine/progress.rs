@@ -27,10 +27,12 @@ pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: Workf
             request.params.workflow = Some(state.clone());
         }
         // Nobody decides about a plan by words that are not wanted any more, or without those that came meanwhile.
-        let is_plan = matches!(from.kind, StepKind::Plan | StepKind::Advice | StepKind::Guidance);
-        let is_old = is_plan
-            && (goes_by_the_new_words(turn, id)
-                || plan::asks_people(turn, id) && plans_anew_for_words(turn, id));
+        let plans = |kind| matches!(kind, StepKind::Plan | StepKind::Advice);
+        let is_plan = plans(from.kind) || from.kind == StepKind::Guidance;
+        let next = turn.stands(id).and_then(|(lifecycle, _)| Some(lifecycle.step(*step)?.kind));
+        let is_put_to_people = is_plan && !next.is_some_and(plans);
+        let is_old = is_plan && goes_by_the_new_words(turn, id)
+            || is_put_to_people && plan::asks_people(turn, id) && plans_anew_for_words(turn, id);
         if is_old {
             return;
         }

@@ -10,7 +10,9 @@ use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::intent::Intent;
 use crate::domain::modes::PlanningMode;
 use crate::domain::outgoing::{ButtonAct, ChoiceMenu, Menu, Priority, Voice};
-use crate::domain::plan_decision::{DecidedAnswer, DecidedBy, LONGEST_ANSWER, PlanDecision};
+use crate::domain::plan_decision::{
+    DecidedAnswer, DecidedBy, LONGEST_ANSWER, MOST_QUESTIONS, PlanDecision,
+};
 use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Request};
 
@@ -28,37 +30,43 @@ pub fn may_ask(policy: &Policy, request: &Request) -> bool {
         && (request.work.decisions.is_empty() || request.work.asked_back)
 }
 
-/// The planner has planned: whether a person answers its questions first. What nobody is asked is taken as it assumed.
+/// The planner has planned: whether a person answers its questions first. What nobody is asked is taken as it assumed, and
+/// so is what somebody asked back about and the planner does not ask again.
 pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some(request) = turn.request(id) else { return false };
-    let asks = may_ask(turn.policy, request);
+    let (asks, asked_back) = (may_ask(turn.policy, request), request.work.asked_back);
     let proposed = request.work.result.as_ref().and_then(|it| it.proposals.questions.clone());
-    let known = &request.work.decisions;
-    let is_new = |it: &PlanDecision| known.iter().all(|known| known.question != it.question);
-    let mut new: Vec<PlanDecision> = proposed
-        .unwrap_or_default()
-        .into_iter()
-        .map(|question| question.undecided())
-        .filter(is_new)
-        .collect();
-    if !asks {
-        PlanDecision::assume_open(&mut new);
+    let proposed: Vec<PlanDecision> =
+        proposed.unwrap_or_default().into_iter().map(|question| question.undecided()).collect();
+    let mut decisions = request.work.decisions.clone();
+    let told = if asked_back { 0 } else { decisions.len() };
+    let is_asked_again =
+        |it: &PlanDecision| asks && proposed.iter().any(|one| one.question == it.question);
+    for one in decisions.iter_mut().filter(|it| it.is_open() && !is_asked_again(it)) {
+        one.assume();
     }
-    if new.is_empty() {
+    let is_new = |it: &&PlanDecision| decisions.iter().all(|known| known.question != it.question);
+    let mut new: Vec<PlanDecision> = proposed.iter().filter(is_new).cloned().collect();
+    if new.is_empty() && !asked_back {
         return false;
     }
-    let told = known.len();
+    let open = decisions.iter().filter(|it| it.is_open()).count();
+    // One card has so many menus.
+    let most = if asks { MOST_QUESTIONS.saturating_sub(open) } else { 0 };
+    new.iter_mut().skip(most).for_each(PlanDecision::assume);
+    decisions.extend(new);
+    let waits = decisions.iter().any(PlanDecision::is_open);
     if let Some(request) = turn.edit(id) {
-        request.work.decisions.extend(new);
+        request.work.decisions = decisions;
         request.work.asked_back = false;
     }
-    if asks {
+    if waits {
         ask(turn, id);
     } else {
         decided(turn, id, "planner");
         tell(turn, id, told);
     }
-    asks
+    waits
 }
 
 fn ask(turn: &mut Turn<'_>, id: &RequestId) {
@@ -68,9 +76,11 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     let route = &request.conversation.reply_route;
     let has_room = request.conversation.thread().is_some() || route.is_dm;
     let by_reply = !has_room && route.channel_id.is_some() && turn.policy.mentions;
+    let open = say::decisions(request).into_iter().filter(|it| it["answer"].is_null());
+    let open: Vec<Value> = open.collect();
     let values = json!({
         "request_id": id.as_str(),
-        "decisions": say::decisions(request),
+        "decisions": open,
         "has_room": has_room,
         "by_reply": by_reply,
     });
@@ -82,7 +92,8 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
             assumption: decision.assumption.clone(),
         })
     };
-    let menus = request.work.decisions.iter().zip(1..).map(menu).collect();
+    let all = request.work.decisions.iter().zip(1..);
+    let menus = all.filter(|(decision, _)| decision.is_open()).map(menu).collect();
     let buttons = [ButtonAct::YouDecide, ButtonAct::Cancel];
     say::ask(turn, id, ("questions.card", values), (&buttons, 0, menus));
 }
@@ -180,11 +191,13 @@ pub(super) fn planned_anew(turn: &mut Turn<'_>, id: &RequestId) {
         let last = request.params.followups.last();
         let asks_back = last.is_some_and(|it| is_question(&it.body));
         let decisions = &mut request.work.decisions;
-        if asks_back || decisions.iter().all(PlanDecision::is_open) {
-            decisions.retain(|it| !it.is_open());
+        if decisions.iter().all(PlanDecision::is_open) {
+            decisions.clear();
         }
-        PlanDecision::assume_open(decisions);
         request.work.asked_back = asks_back && !decisions.is_empty();
+        if !request.work.asked_back {
+            PlanDecision::assume_open(decisions);
+        }
     }
     say::close_questions(turn, id);
     let is_settled = |it: &Request| !it.work.decisions.is_empty() && !it.work.asked_back;

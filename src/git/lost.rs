@@ -9,8 +9,8 @@ use git2::{Commit, Oid, Repository};
 
 use super::project::{checked_out_branch, tip};
 use super::refs::{LOST, Update};
-use super::worktree::{lost_ref, team_branch};
-use super::{Project, Result, kept, merge, refs};
+use super::worktree::{lost_ref, put_files_aside, team_branch};
+use super::{Project, Result, kept, merge, program, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 use crate::platform::{clock, files, full_disk};
@@ -25,30 +25,42 @@ impl Project {
     /// branch, and stays where one is not, or where somebody has it checked out. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
+        let mut is_kept = true;
         match self.keep_uncommitted(&repository, request, root) {
             // Nothing goes before there is room to keep it.
             Err(error) if full_disk::full_path(&error, || root.to_owned()).is_some() => {
                 return Err(error);
             }
             Err(error) => {
-                let aside = root.with_file_name("not-kept").join(request.as_str());
-                let place = aside.display().to_string();
-                tracing::error!(%error, %request, place, "what it left uncommitted stays there");
-                self.put_files_aside(request, root, &aside)?;
+                is_kept = false;
+                match put_files_aside(request, root)? {
+                    Some(aside) => {
+                        let place = aside.display();
+                        tracing::error!(%error, %request, %place, "what it left uncommitted stays there");
+                    }
+                    None => tracing::error!(%error, %request, "what it left stays as it was kept"),
+                }
             }
             Ok(()) => {}
         }
         self.leave(request, root)?;
-        if let Err(error) = self.forget_refs(&repository, request) {
+        if let Err(error) = self.forget_refs(&repository, request, is_kept) {
             // Somebody's git holds them; the daily look lets go of them.
             tracing::warn!(%error, %request, "its branch stays for now");
         }
         Ok(())
     }
 
-    /// Lets go of what only the request needed.
-    fn forget_refs(&self, repository: &Repository, request: &RequestId) -> Result<()> {
-        kept::forget(self, repository, request)?;
+    /// Lets go of what only the request needed; where what it left is kept elsewhere, also of what was kept of its worktree.
+    fn forget_refs(
+        &self,
+        repository: &Repository,
+        request: &RequestId,
+        is_kept: bool,
+    ) -> Result<()> {
+        if is_kept {
+            kept::forget(self, repository, request)?;
+        }
         let branch = team_branch(request)?;
         let tips = (tip(repository, &branch)?, self.branch_tip(repository)?);
         if let (Some(own), Some(main)) = tips
@@ -163,17 +175,12 @@ impl Project {
         Ok(is_still)
     }
 
-    /// Lets go of what was kept under `refs/teams/lost/` before an instant, unless it is of one of the `kept` requests, and
-    /// of the worktrees of requests that are not open. How many refs that were.
+    /// Lets go of what was kept under `refs/teams/lost/` before an instant, unless it is of one of these requests. How
+    /// many refs that were.
     ///
     /// # Errors
     /// What git reports; a ref that somebody holds stays for the next time.
-    pub fn forget_lost(
-        &self,
-        before: Timestamp,
-        kept: &BTreeSet<RequestId>,
-        open: &BTreeSet<RequestId>,
-    ) -> Result<usize> {
+    pub fn forget_lost(&self, before: Timestamp, kept: &BTreeSet<RequestId>) -> Result<usize> {
         let repository = self.repository()?;
         let mut old = Vec::new();
         for found in repository.references_glob(&format!("{LOST}*"))? {
@@ -190,12 +197,6 @@ impl Project {
                 old.push(name.to_owned());
             }
         }
-        // What is kept of a worktree is of a request that waits.
-        for found in repository.references_glob(&format!("{}*", kept::KEPT))?.names() {
-            let Ok(name) = found else { continue };
-            let id = name.strip_prefix(kept::KEPT).and_then(|id| RequestId::parse(id).ok());
-            old.extend(id.filter(|id| !open.contains(id)).map(|_| name.to_owned()));
-        }
         let mut forgotten = 0;
         for name in &old {
             match refs::delete(self, &repository, name) {
@@ -204,6 +205,19 @@ impl Project {
             }
         }
         Ok(forgotten)
+    }
+
+    /// Has git pack what lies loose, where it is much by git's own settings: only commands of people do that else, and the
+    /// team writes on without them.
+    ///
+    /// # Errors
+    /// What git reports.
+    pub fn pack_loose(&self) -> Result<()> {
+        let common = self.common_dir();
+        let settings = ["gc.autoDetach", "maintenance.autoDetach"];
+        let settings = settings.map(|name| format!("{name}=false"));
+        let arguments = ["gc", "--auto", "--quiet"];
+        program::git(common, common, &settings, &arguments, &[], Vec::new()).map(drop)
     }
 
     /// Since when a commit is kept under a ref, in seconds since 1970: by the ref's log, or by its file where an earlier

@@ -57,7 +57,7 @@ pub use merge::{
 pub use message::MessageParts;
 pub use project::{CheckedOut, CommitId, InTree, Project, TreeId};
 pub use rebase::Rebased;
-pub use worktree::Worktree;
+pub use worktree::{NOT_KEPT, Worktree};
 
 /// The result of a git operation.
 pub type Result<T> = std::result::Result<T, GitError>;

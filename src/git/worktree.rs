@@ -290,28 +290,29 @@ impl Project {
         Ok(files::remove_dir_all_forced(&self.admin_dir(request.as_str()))?)
     }
 
-    /// Moves the files of a request's worktree to `aside`, where nobody looks at them but people.
-    pub(super) fn put_files_aside(
-        &self,
-        request: &RequestId,
-        root: &Path,
-        aside: &Path,
-    ) -> Result<()> {
-        let tree = root.join(request.as_str()).join("tree");
-        if !files::exists(&tree) {
-            return Ok(());
-        }
-        files::remove_dir_all_forced(aside)?;
-        if let Some(folder) = aside.parent() {
-            files::create_private_dir(folder)?;
-        }
-        Ok(files::rename(&tree, aside)?)
-    }
-
     /// Git's own folder of a worktree of ours.
     fn admin_dir(&self, name: &str) -> PathBuf {
         self.common_dir().join("worktrees").join(format!("teams-{name}"))
     }
+}
+
+/// The folder, among those of worktrees, of what could not be kept in git.
+pub const NOT_KEPT: &str = "not-kept";
+
+/// Moves the files of a request's worktree to where nobody looks at them but people, from now on; where that is, if there
+/// were any.
+pub(super) fn put_files_aside(request: &RequestId, root: &Path) -> Result<Option<PathBuf>> {
+    let tree = root.join(request.as_str()).join("tree");
+    if !files::exists(&tree) {
+        return Ok(None);
+    }
+    let aside = root.join(NOT_KEPT).join(request.as_str());
+    files::remove_dir_all_forced(&aside)?;
+    files::create_dir_all(&root.join(NOT_KEPT))?;
+    files::set_mode(&tree, 0o700)?;
+    files::rename(&tree, &aside)?;
+    files::set_modified(&aside, clock::now().into())?;
+    Ok(Some(aside))
 }
 
 /// Whether git's own folder of a worktree is that of one of ours, by its name and the folder that it leads to.

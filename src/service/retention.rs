@@ -12,7 +12,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::git::GitError;
+use crate::git::{GitError, NOT_KEPT};
 use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
 use crate::store::{self, PackReport, Retention, StoreError};
@@ -81,7 +81,7 @@ fn remove_older(
             continue;
         }
         match path.is_dir() && !path.is_symlink() {
-            true => files::remove_dir_all(&path)?,
+            true => files::remove_dir_all_forced(&path)?,
             false => files::remove_file(&path)?,
         }
     }
@@ -109,14 +109,21 @@ fn make_room(
         0
     });
     let unmerged = team.project.requests_with_commits()?;
-    let at_work = open.clone();
     open.extend(unmerged.iter().cloned());
-    let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open, &at_work)?;
-    // What a landing or a filter that was cut off has left.
+    let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open)?;
+    // What a landing or a filter that was cut off has left, and what could not be kept in git.
     let is_of_git = |name: &str| LEFT_BY_GIT.iter().any(|it| name.starts_with(it));
-    remove_older(&team.project.common_dir().join("teams"), ago(LEFT_DAYS), is_of_git)?;
+    let (own, lost) = (team.project.common_dir().join("teams"), team.worktrees().join(NOT_KEPT));
+    let left = remove_older(&own, ago(LEFT_DAYS), is_of_git)
+        .and_then(|()| remove_older(&lost, ago(rules.lost_days.get()), |_| true));
+    if let Err(error) = left {
+        tracing::warn!(%error, "what was left behind stays until the next look");
+    }
     // What is packed has ended, and moves no ref.
     drop(one);
+    if let Err(error) = team.project.pack_loose() {
+        tracing::warn!(%error, "git packs nothing of the project");
+    }
     let operations = team.workspace.state_dir().join("operations");
     let state = team.hub.read(State::clone);
     let is_told = |id: &str| {
@@ -128,8 +135,6 @@ fn make_room(
             || name.strip_suffix(ACTION).is_some_and(is_told)
     };
     remove_older(&operations, ago(1), is_left)?;
-    let not_kept = team.workspace.state_dir().join("not-kept");
-    remove_older(&not_kept, ago(rules.lost_days.get()), |_| true)?;
     let logs = team.root().join("logs/operations");
     remove_older(&logs, ago(rules.packs_days.get()), |name| name.ends_with(".log"))?;
     let is_over = |name: &str| {

@@ -66,6 +66,9 @@ impl EarlierTurn {
     /// Reads the rest, where its agent has ended. Blocks.
     pub(super) fn finish(mut self, watch: &Watch) -> Result<Turn, RunError> {
         self.read_on(watch)?;
+        if let Some(rollout) = &mut self.rollout {
+            rollout.count_all(&self.spec, &mut self.turn);
+        }
         watch.tell(self.turn.finish());
         Ok(self.turn)
     }

@@ -13,6 +13,8 @@ use crate::platform::beneath::{Folder, RegularFile};
 /// Bytes that are read at a time, and how often at a look: an agent may write there as well.
 const PIECE: u64 = 1 << 20;
 const PIECES: usize = 4;
+/// Looks at one that is over.
+const LOOKS: usize = 256;
 /// Bytes of the longest line that is kept.
 const LONGEST: usize = 1 << 20;
 
@@ -22,6 +24,8 @@ pub(super) struct Rollout {
     file: Option<RegularFile>,
     /// The beginning of a line whose end is not there yet.
     line: Vec<u8>,
+    /// Whether the last look did not come to the end.
+    has_more: bool,
 }
 
 impl Rollout {
@@ -30,6 +34,17 @@ impl Rollout {
         match agent {
             Agent::Codex(_) => Some(Rollout::default()),
             Agent::Claude(_) | Agent::Acp(_) | Agent::Rehearsal(_) => None,
+        }
+    }
+
+    /// Takes all that is noted of its conversation into a turn that is over.
+    pub(super) fn count_all(&mut self, spec: &RunSpec, turn: &mut Turn) {
+        // Its agent may have written there as well.
+        for _ in 0..LOOKS {
+            self.count(spec, turn);
+            if !self.has_more {
+                break;
+            }
         }
     }
 
@@ -52,8 +67,10 @@ impl Rollout {
         }
         let file = self.file.as_mut()?;
         let mut found = None;
+        self.has_more = true;
         for _ in 0..PIECES {
             let piece = file.read_on(PIECE).ok().filter(|piece| !piece.is_empty());
+            self.has_more = piece.is_some();
             let Some(piece) = piece else { break };
             for part in piece.split_inclusive(|byte| *byte == b'\n') {
                 if self.line.len() + part.len() <= LONGEST {

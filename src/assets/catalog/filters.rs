@@ -66,8 +66,7 @@ pub(super) fn add(
     templates.add_filter("contained", contained);
     templates.add_filter("code", |text: String| name(&text));
     templates.add_filter("line", |text: String| {
-        // In a line there are no blocks.
-        text.replace(FENCE, "`").split_whitespace().collect::<Vec<_>>().join(" ")
+        markdown::without_blocks(&text).split_whitespace().collect::<Vec<_>>().join(" ")
     });
     templates.add_filter("short", |text: String| text.chars().take(10).collect::<String>());
     templates.add_filter("duration", move |seconds: f64| duration(seconds, language));

@@ -123,6 +123,10 @@ impl Journal {
     /// Remembers where things are made.
     pub fn begin(&mut self, application: u64, guild: GuildId) -> Result<(), JournalError> {
         let application = Some(application.to_string());
+        if self.pages.flags != 0 && self.pages.flags_of.is_none() {
+            // Noted by an earlier build, for the application that there was.
+            self.pages.flags_of.clone_from(&self.pages.application);
+        }
         if self.pages.guild == Some(guild) && self.pages.application == application {
             return Ok(());
         }
@@ -188,11 +192,15 @@ impl Journal {
         of.is_none_or(|of| *of == application.to_string())
     }
 
-    /// Remembers flags that are about to be switched on, or that none is any more.
-    pub fn note_flags(&mut self, flags: u64) -> Result<(), JournalError> {
-        if self.pages.flags == 0 {
-            self.pages.flags_of.clone_from(&self.pages.application);
-        }
+    /// Remembers that none is switched on any more.
+    pub fn forget_flags(&mut self) -> Result<(), JournalError> {
+        (self.pages.flags, self.pages.flags_of) = (0, None);
+        self.save()
+    }
+
+    /// Remembers flags of an application that are about to be switched on, or that none is any more.
+    pub fn note_flags(&mut self, application: u64, flags: u64) -> Result<(), JournalError> {
+        self.pages.flags_of = Some(application.to_string()).filter(|_| flags != 0);
         self.pages.flags = flags;
         self.save()
     }

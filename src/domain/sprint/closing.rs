@@ -47,9 +47,10 @@ pub struct SprintClosing {
     /// The closing words of the planner, as it wrote them.
     #[serde(rename = "planner_report_draft", skip_serializing_if = "Value::is_null")]
     pub report_draft: Value,
-    /// The items that could have been done when it was stopped: changing them begins no other sprint.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub left: Vec<ItemId>,
+    /// The items that could have been done when it was stopped: changing them begins no other sprint. None where it was not,
+    /// and in older records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<Vec<ItemId>>,
     /// The final report, for people.
     pub report_body: String,
     /// Where it lies, workspace-relative.

@@ -117,15 +117,15 @@ fn stance(turn: &Turn<'_>, request: &Request) -> Stance {
     let asks = request.work.wants_changes || request.work.plan_review.is_open();
     match lanes::plan_stance(turn.policy, request.route.lane, &request.route.signals) {
         Stance::Allow if asks => Stance::Ask,
-        stance => stance,
+        stance @ (Stance::Ask | Stance::Allow | Stance::Refuse) => stance,
     }
 }
 
-/// Whether the plans of a request are a person's to decide about.
+/// Whether the plan of a request is a person's to decide about, and nobody has let it through.
 pub(in crate::engine) fn asks_people(turn: &Turn<'_>, id: &RequestId) -> bool {
     let is_its_own = |it: &&Request| it.todo_id.is_none() && it.duty().is_none();
     let request = turn.request(id).filter(is_its_own);
-    request.is_some_and(|it| stance(turn, it) == Stance::Ask)
+    request.is_some_and(|it| stance(turn, it) == Stance::Ask) && !is_approved(turn, id)
 }
 
 /// Whether a person decides about the plan before it is built.

@@ -48,20 +48,10 @@ pub(super) fn follow(
         } else {
             may_pass
         };
-        match outcome {
-            StepOutcome::Pass if decides => state.route.refused_by = None,
-            StepOutcome::Revise => state.route.refused_by = Some(step.name),
-            // What the runtime saw is no judgement.
-            StepOutcome::Pass
-            | StepOutcome::Done
-            | StepOutcome::Answered
-            | StepOutcome::Again
-            | StepOutcome::AskDesigner
-            | StepOutcome::AskArchitect
-            | StepOutcome::Review
-            | StepOutcome::Red
-            | StepOutcome::Conflict
-            | StepOutcome::NoChange => {}
+        // A review does not let through what QA refused.
+        let is_its = step.kind == StepKind::Verdict || state.route.refused_by == Some(step.name);
+        if outcome == StepOutcome::Pass && decides && is_its {
+            state.route.refused_by = None;
         }
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
@@ -114,10 +104,7 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> MoveResult {
     let Some(edge) = lifecycle.reopened(step, category) else { return MoveResult::Over };
-    if step.kind.judges() {
-        state.route.judge_again |= may_pass_judges(&state);
-        state.route.refused_by = Some(step.name);
-    }
+    state.route.judge_again |= step.kind.judges() && may_pass_judges(&state);
     state.reopen_source_role = Some(source);
     state.reopen_category = category;
     take(lifecycle, state, edge)
@@ -156,6 +143,7 @@ pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step)
         let judges = |it: &&Step| it.kind.judges() && !state.route.leaves_out(it);
         let is_verdict = |it: &&Step| state.route.conflicted && it.kind == StepKind::Verdict;
         let judge = lifecycle.steps().find(is_verdict);
+        let judge = judge.or(refused_by.filter(|it| it.kind == StepKind::Verdict));
         let judge = judge.or_else(|| lifecycle.steps().find(judges));
         step = judge.or(refused_by).unwrap_or(step);
     }

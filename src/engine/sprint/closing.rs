@@ -351,11 +351,12 @@ pub(super) fn end(
             }
         }
     }
-    let left = was_stopped && !goes_on_later;
-    let free = turn.items().into_values().filter(|item| left && queue::is_free(turn, item));
-    let free = free.map(|item| item.backlog_id.clone()).collect();
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.closing.left = free;
+    if was_stopped && !goes_on_later {
+        let free = turn.items().into_values().filter(|item| queue::is_free(turn, item));
+        let free = free.map(|item| item.backlog_id.clone()).collect();
+        if let Some(sprint) = turn.edit_sprint(id) {
+            sprint.closing.left = Some(free);
+        }
     }
     next_slot::ended(turn);
     turn.plan(EffectKind::Archive { sprint_id: id.clone() });

@@ -224,8 +224,12 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
         return Prospect::Fresh;
     };
     // What was asked to end does not begin again because somebody orders the backlog.
-    let was_left = |item: &Item| last.closing.left.contains(&item.backlog_id);
-    if free.iter().any(|item| item.updated_at > ended && !was_left(item)) {
+    let is_fresh = |item: &&&Item| match &last.closing.left {
+        Some(left) => item.updated_at > ended && !left.contains(&item.backlog_id),
+        None if last.closing.wrap_up.is_some() => item.created_at > ended,
+        None => item.updated_at > ended,
+    };
+    if free.iter().any(|item| is_fresh(&item)) {
         return Prospect::Fresh;
     }
     if closeout::is_resumable(last) {

@@ -402,14 +402,20 @@ fn qa_refuses(world: &mut World) {
 
 #[test]
 fn what_qa_refused_is_judged_by_qa_on_a_way_that_was_made_shorter_since() {
+    for lane in [Lane::Fast, Lane::Quick] {
+        refused_and_shortened(lane);
+    }
+}
+
+fn refused_and_shortened(lane: Lane) {
     let mut world = World::new(with_routes());
     let id = ask(&mut world, Some(Lane::Standard));
     qa_refuses(&mut world);
-    let change = RouteChange::Lane(Lane::Fast);
+    let change = RouteChange::Lane(lane);
     let answer = world.command(Command::Route { request_id: id.clone(), change });
     assert!(matches!(answer, Answer::Say(_)), "{answer:?}");
     let roles = roles_of(&mut world, json!({}));
-    assert_eq!(roles, [Role::Developer, Role::Qa]);
+    assert_eq!(roles, [Role::Developer, Role::Qa], "{lane:?}");
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
 

@@ -9,6 +9,7 @@ use super::world::{GENERAL, GUILD, OWNER, Todo, World, good, policy};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::attachment::Attachment;
 use crate::domain::block::BlockCode;
+use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::{MessageId, RequestId, UserId};
@@ -19,6 +20,7 @@ use crate::domain::modes::PlanningMode;
 use crate::domain::outgoing::{Act, Button, ButtonAct, Menu, OutgoingOutcome, Post};
 use crate::domain::plan_decision::NumberedAnswer;
 use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{Proposals, RoleResult};
 use crate::domain::role::Role;
@@ -188,6 +190,22 @@ fn who_asks_back_about_one_of_them_has_decided_nothing_about_it() {
     report(&mut world, &todo, RunOutcome::Result(Arc::new(asks())));
     assert_eq!(code(&world, &id), Some(BlockCode::Questions));
     assert_eq!(world.request(&id).work.decisions.len(), 2);
+    // The card shows what is open, under its number.
+    let card = world.log.iter().rev().find_map(|change| {
+        let Change::Save(AnyRecord::Outgoing(it)) = change else { return None };
+        let Act::Post(post) = &it.act else { return None };
+        (post.content.key == "questions.card").then(|| post.clone())
+    });
+    let card = card.expect("a card");
+    let subjects: Vec<String> = card
+        .menus
+        .iter()
+        .filter_map(|it| match it {
+            Menu::Choice(menu) => Some(menu.subject.clone()),
+            Menu::Lane(_) => None,
+        })
+        .collect();
+    assert_eq!(subjects, [format!("{id}.2")]);
     assert_eq!(said(&world.command(answers(&id, &["2=2"], false))), "questions.all_answered");
     // What it asks then is assumed.
     let todo = planning(&mut world);

@@ -114,13 +114,13 @@ async fn intents_on(
 ) -> Result<(), SetupError> {
     let flags = met.rest.whole_application().await?.flags;
     let switch = intents::MESSAGE_CONTENT_LIMITED;
-    met.journal.note_flags(met.journal.flags() | switch)?;
+    met.journal.note_flags(met.wanted.application, met.journal.flags() | switch)?;
     let tried = met.rest.set_flags(flags | switch).await;
     let now = met.rest.whole_application().await?.flags;
     if intents::reads_messages(now) {
         done.push(Finding::new(Check::Intents, Health::Fixed, "setup.intents.switched", json!({})));
     } else {
-        met.journal.note_flags(met.journal.flags() & !switch)?;
+        met.journal.note_flags(met.wanted.application, met.journal.flags() & !switch)?;
         let error = tried.err().map(|error| safe(&error)).unwrap_or_default();
         done.push(Finding::problem(Check::Intents, "doctor.fix.failed", json!({"error": error})));
     }

@@ -264,7 +264,7 @@ impl<'a> Steps<'a> {
             return Ok(());
         }
         let switch = intents::MESSAGE_CONTENT_LIMITED;
-        self.journal.note_flags(self.journal.flags() | switch)?;
+        self.journal.note_flags(self.application.id.0, self.journal.flags() | switch)?;
         let tried = self.rest.set_flags(flags | switch).await;
         let now = self.rest.whole_application().await?.flags;
         if intents::reads_messages(now) {
@@ -272,7 +272,7 @@ impl<'a> Steps<'a> {
             self.tell("intents", Outcome::Done, "setup.intents.switched", json!({}));
             return Ok(());
         }
-        self.journal.note_flags(self.journal.flags() & !switch)?;
+        self.journal.note_flags(self.application.id.0, self.journal.flags() & !switch)?;
         if let Err(error) = tried {
             tracing::debug!(%error, "the message content intent was not switched on");
         }

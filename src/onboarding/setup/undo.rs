@@ -88,12 +88,12 @@ pub async fn undo(
         in_discord(&workspace, base_url, &mut journal, &mut dialog).await?;
     }
     let left = journal.things().count();
-    bots(&workspace, base_url, &mut journal, &mut dialog).await?;
-    configuration(root, &mut journal, &mut dialog)?;
     if left > 0 {
-        // The token is what the rest can be taken away with.
+        // The rest goes with the token and the settings that there are.
         return Err(SetupError::Left { things: left });
     }
+    bots(&workspace, base_url, &mut journal, &mut dialog).await?;
+    configuration(root, &mut journal, &mut dialog)?;
     if journal.keeps_token() {
         secrets::forget(root, &variable(&workspace)?)?;
         journal.note_token(false)?;
@@ -125,7 +125,7 @@ async fn in_discord(
         Err(RestError::Unauthorized) => return Err(SetupError::Refused),
         // A local guild that was closed took everything with it.
         Err(RestError::Network(_)) if is_loopback(base_url) => {
-            journal.note_flags(0)?;
+            journal.forget_flags()?;
             return out_of_reach(journal, dialog);
         }
         Err(error) => return Err(error.into()),
@@ -134,14 +134,14 @@ async fn in_discord(
     let ours = journal.flags();
     if ours != 0 && !journal.flags_are_of(application.id.0) {
         // The token is another application's by now, which has its own from somebody else.
-        journal.note_flags(0)?;
+        journal.forget_flags()?;
         let key = "setup.undo.intents_left";
         (dialog.tell)(SetupStep::new("intents", Outcome::Left, key, json!({})));
     } else if ours != 0 {
         if application.flags & ours != 0 {
             rest.set_flags(application.flags & !ours).await?;
         }
-        journal.note_flags(0)?;
+        journal.forget_flags()?;
         (dialog.tell)(SetupStep::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
     }
     Ok(())

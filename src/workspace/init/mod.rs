@@ -251,7 +251,7 @@ fn goes_aside() -> impl Iterator<Item = &'static str> {
 
 /// What lies on another disk cannot be moved into the workspace's: seen before anything is.
 fn refuse_other_disks(root: &Path, all: impl Iterator<Item = PathBuf>) -> Result<(), InitError> {
-    let own = files::disk_of(root)?;
+    let own = files::disk_of(&files::canonicalize(root)?)?;
     for path in all {
         match files::disk_of(&path) {
             Ok(disk) if disk != own => return Err(InitError::OtherDisk(path)),
