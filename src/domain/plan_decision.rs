@@ -78,6 +78,13 @@ impl PlanDecision {
         decisions.iter_mut().filter(|it| it.is_open()).for_each(PlanDecision::assume);
     }
 
+    /// For the planner, where somebody asked back: what is open.
+    #[must_use]
+    pub fn open_line(&self) -> String {
+        let (question, options) = (&self.question, self.options.join(" / "));
+        format!("{question} {options} (open; assumed: {})", self.assumption)
+    }
+
     /// For roles: what was decided, and by whom.
     #[must_use]
     pub fn line(&self) -> Option<String> {

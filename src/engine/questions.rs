@@ -30,8 +30,8 @@ pub fn may_ask(policy: &Policy, request: &Request) -> bool {
         && (request.work.decisions.is_empty() || request.work.asked_back)
 }
 
-/// The planner has planned: whether a person answers its questions first. What nobody is asked is taken as it assumed, and
-/// so is what somebody asked back about and the planner does not ask again.
+/// The planner has planned: whether a person answers its questions first. What nobody is asked is taken as it assumed. What
+/// somebody asked back about is asked as the planner puts it now, or is no question any more.
 pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let Some(request) = turn.request(id) else { return false };
     let (asks, asked_back) = (may_ask(turn.policy, request), request.work.asked_back);
@@ -40,10 +40,16 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
         proposed.unwrap_or_default().into_iter().map(|question| question.undecided()).collect();
     let mut decisions = request.work.decisions.clone();
     let told = if asked_back { 0 } else { decisions.len() };
-    let is_asked_again =
-        |it: &PlanDecision| asks && proposed.iter().any(|one| one.question == it.question);
-    for one in decisions.iter_mut().filter(|it| it.is_open() && !is_asked_again(it)) {
-        one.assume();
+    decisions.retain_mut(|it| {
+        let again = proposed.iter().find(|one| one.question == it.question);
+        match again {
+            Some(again) if it.is_open() => it.clone_from(again),
+            Some(_) | None => {}
+        }
+        !it.is_open() || again.is_some()
+    });
+    if !asks {
+        PlanDecision::assume_open(&mut decisions);
     }
     let is_new = |it: &&PlanDecision| decisions.iter().all(|known| known.question != it.question);
     let mut new: Vec<PlanDecision> = proposed.iter().filter(is_new).cloned().collect();

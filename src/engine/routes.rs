@@ -10,17 +10,15 @@ use super::say::CatalogText;
 use super::turn::Turn;
 use super::{gates, handoff, lanes, progress, questions, say, train};
 use crate::domain::actor::Actor;
-use crate::domain::block::BlockCode;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::RouteChange;
-use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
+use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::outgoing::{ButtonAct, Menu, Priority, Voice};
 use crate::domain::request::{EventKind, Request, SelectionSource};
 use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource, WorkSize};
-use crate::domain::workflow::WorkflowState;
 
 /// Whoever asked may choose where the rules and the orchestrator differ about the lane, or nobody is sure of it. Nothing
 /// waits for that: the longer way is begun, and may be made shorter.
@@ -130,28 +128,6 @@ fn changed(
     }
 }
 
-/// Who has refused the change that is being built again, or that was sent back as often as may be; none where nobody has.
-fn refused_by(lifecycle: &Lifecycle, state: &WorkflowState, request: &Request) -> Option<StepName> {
-    let step = lifecycle.step(state.step);
-    let is_spent = request.blocked.as_ref().is_some_and(|it| {
-        matches!(it.code, BlockCode::QaLimit | BlockCode::ReviewLimit | BlockCode::CounterLimit)
-    });
-    if let Some(judge) = step.filter(|step| is_spent && step.kind.judges()) {
-        return Some(judge.name);
-    }
-    let builds = step.is_some_and(|step| step.kind == StepKind::Change);
-    if !builds || request.work.candidate.is_none() {
-        return state.route.refused_by;
-    }
-    let mut judges = lifecycle.steps().filter(|step| step.kind.judges());
-    let judge = match state.reopen_source_role {
-        Some(role) => judges.find(|step| step.role == role),
-        // A review that asks for a revision names nobody.
-        None => judges.find(|step| step.kind == StepKind::Review),
-    };
-    judge.map(|step| step.name).or(state.route.refused_by)
-}
-
 fn take_lane(
     turn: &mut Turn<'_>,
     request: &Request,
@@ -197,9 +173,6 @@ fn take_lane(
             true => is_judged_by_more,
             false => request.work.candidate.is_some(),
         };
-        if is_shorter {
-            state.route.refused_by = refused_by(&lifecycle, &state, request);
-        }
         goes_back = lands && is_judged_by_more;
         if let Some(request) = turn.edit(id) {
             request.params.workflow = Some(state);

@@ -17,6 +17,8 @@ use crate::platform::{clock, files, full_disk};
 
 /// Where branches of requests are.
 const BRANCHES: &str = "refs/heads/teams/";
+/// Objects that git lets lie loose where nothing else is configured.
+const GC_AUTO: i64 = 6_700;
 /// Where their commits are kept once the branches are gone.
 pub(super) const UNMERGED: &str = "refs/teams/unmerged/";
 
@@ -45,7 +47,7 @@ impl Project {
         }
         self.leave(request, root)?;
         if let Err(error) = self.forget_refs(&repository, request, is_kept) {
-            // Somebody's git holds them; the daily look lets go of them.
+            // Somebody's git holds it; the daily look lets go of it.
             tracing::warn!(%error, %request, "its branch stays for now");
         }
         Ok(())
@@ -58,8 +60,8 @@ impl Project {
         request: &RequestId,
         is_kept: bool,
     ) -> Result<()> {
-        if is_kept {
-            kept::forget(self, repository, request)?;
+        if is_kept && let Err(error) = kept::forget(self, repository, request) {
+            tracing::warn!(%error, %request, "what was kept of its worktree stays");
         }
         let branch = team_branch(request)?;
         let tips = (tip(repository, &branch)?, self.branch_tip(repository)?);
@@ -207,17 +209,25 @@ impl Project {
         Ok(forgotten)
     }
 
-    /// Has git pack what lies loose, where it is much by git's own settings: only commands of people do that else, and the
-    /// team writes on without them.
+    /// Has git pack what lies loose, where that is more than git's own setting (`gc.auto`) lets lie: else only commands of
+    /// people do that, and the team writes on without them. Nothing is thrown away, and no ref is touched.
     ///
     /// # Errors
     /// What git reports.
     pub fn pack_loose(&self) -> Result<()> {
+        let most = self.repository()?.config()?.get_i64("gc.auto").unwrap_or(GC_AUTO);
+        // As git counts them: by one folder of 256.
+        let some = files::list(&self.common_dir().join("objects/17"))?.len();
+        let all = i64::try_from(some.saturating_mul(256)).unwrap_or(i64::MAX);
+        if most <= 0 || all <= most {
+            return Ok(());
+        }
         let common = self.common_dir();
-        let settings = ["gc.autoDetach", "maintenance.autoDetach"];
-        let settings = settings.map(|name| format!("{name}=false"));
-        let arguments = ["gc", "--auto", "--quiet"];
-        program::git(common, common, &settings, &arguments, &[], Vec::new()).map(drop)
+        let packing: &[&str] = &["maintenance", "run", "--quiet", "--task=loose-objects"];
+        for arguments in [packing, &["prune-packed", "--quiet"]] {
+            program::git(common, common, &[], arguments, &[], Vec::new())?;
+        }
+        Ok(())
     }
 
     /// Since when a commit is kept under a ref, in seconds since 1970: by the ref's log, or by its file where an earlier

@@ -320,7 +320,9 @@ fn task(
         upstream: upstream(&events, run.role),
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
-        decisions: request.work.decisions.iter().filter_map(PlanDecision::line).collect(),
+        decisions: (request.work.decisions.iter())
+            .map(|it| it.line().unwrap_or_else(|| it.open_line()))
+            .collect(),
         plan_findings: match request.work.plan_review.is_open() {
             true => request.work.plan_review.findings.clone(),
             false => Vec::new(),

@@ -200,6 +200,10 @@ impl Journal {
 
     /// Remembers flags of an application that are about to be switched on, or that none is any more.
     pub fn note_flags(&mut self, application: u64, flags: u64) -> Result<(), JournalError> {
+        if self.pages.flags != 0 && !self.flags_are_of(application) {
+            // One at a time: those of the other stay noted until they are taken back.
+            return Ok(());
+        }
         self.pages.flags_of = Some(application.to_string()).filter(|_| flags != 0);
         self.pages.flags = flags;
         self.save()

@@ -66,7 +66,7 @@ pub struct StepRoute {
     /// Whether the change was sent back, and nobody has judged it since.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judge_again: bool,
-    /// The step that had refused the change when its way was made shorter: it lands when that, or QA, lets it through.
+    /// The step that refused the change: it lands when that, or QA, lets it through, whatever way it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_by: Option<StepName>,
     /// Whether it met another change in the same place: what two requests want is judged by QA on every route.

@@ -125,7 +125,9 @@ fn stance(turn: &Turn<'_>, request: &Request) -> Stance {
 pub(in crate::engine) fn asks_people(turn: &Turn<'_>, id: &RequestId) -> bool {
     let is_its_own = |it: &&Request| it.todo_id.is_none() && it.duty().is_none();
     let request = turn.request(id).filter(is_its_own);
-    request.is_some_and(|it| stance(turn, it) == Stance::Ask) && !is_approved(turn, id)
+    // Another plan than the one that was let through is no longer approved.
+    let is_approved = |it: &Request| it.work.plan.as_deref() == Some(&digest_of(it));
+    request.is_some_and(|it| stance(turn, it) == Stance::Ask && !is_approved(it))
 }
 
 /// Whether a person decides about the plan before it is built.

@@ -48,10 +48,11 @@ pub(super) fn follow(
         } else {
             may_pass
         };
-        // A review does not let through what QA refused.
         let is_its = step.kind == StepKind::Verdict || state.route.refused_by == Some(step.name);
         if outcome == StepOutcome::Pass && decides && is_its {
             state.route.refused_by = None;
+        } else if outcome == StepOutcome::Revise {
+            refuse(lifecycle, step, &mut state);
         }
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
@@ -66,6 +67,14 @@ pub(super) fn follow(
             MoveResult::To(next)
         }
         MoveResult::To(_) | MoveResult::Stop(..) | MoveResult::Over => moved,
+    }
+}
+
+/// Notes who refuses the change. A review does not take the place of QA: it lets nothing through that QA refused.
+fn refuse(lifecycle: &Lifecycle, step: &Step, state: &mut WorkflowState) {
+    let before = state.route.refused_by.and_then(|name| lifecycle.step(name));
+    if before.is_none_or(|it| it.kind != StepKind::Verdict) || step.kind == StepKind::Verdict {
+        state.route.refused_by = Some(step.name);
     }
 }
 
@@ -104,7 +113,10 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> MoveResult {
     let Some(edge) = lifecycle.reopened(step, category) else { return MoveResult::Over };
-    state.route.judge_again |= step.kind.judges() && may_pass_judges(&state);
+    if step.kind.judges() {
+        state.route.judge_again |= may_pass_judges(&state);
+        refuse(lifecycle, step, &mut state);
+    }
     state.reopen_source_role = Some(source);
     state.reopen_category = category;
     take(lifecycle, state, edge)

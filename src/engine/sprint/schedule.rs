@@ -82,7 +82,9 @@ pub(super) fn go_by_clock(turn: &mut Turn<'_>) {
         if (is_late || was_ahead)
             && let Some(sprint) = turn.edit_sprint(&id)
         {
-            sprint.cutoff_at = sprint.cutoff_at.min(cutoff);
+            if is_late {
+                sprint.cutoff_at = cutoff;
+            }
             sprint.planning.last_review_at = sprint.planning.last_review_at.min(Some(now));
         }
     }
@@ -224,12 +226,15 @@ fn prospect(turn: &Turn<'_>) -> Prospect {
         return Prospect::Fresh;
     };
     // What was asked to end does not begin again because somebody orders the backlog.
-    let is_fresh = |item: &&&Item| match &last.closing.left {
+    let is_fresh = |item: &Item| match &last.closing.left {
         Some(left) => item.updated_at > ended && !left.contains(&item.backlog_id),
-        None if last.closing.wrap_up.is_some() => item.created_at > ended,
+        // An earlier build did not note what was left.
+        None if last.closing.wrap_up.is_some() && !closeout::is_resumable(last) => {
+            item.created_at > ended
+        }
         None => item.updated_at > ended,
     };
-    if free.iter().any(|item| is_fresh(&item)) {
+    if free.into_iter().any(is_fresh) {
         return Prospect::Fresh;
     }
     if closeout::is_resumable(last) {

@@ -332,7 +332,7 @@ fn reopened(state: &WorkflowState, args: &Value, category: Option<ReopenCategory
 /// The state without what the recorded runtime does not know.
 fn plain(state: &WorkflowState) -> Value {
     let mut state = json!(state);
-    for ours in ["budgets", "lifecycle"] {
+    for ours in ["budgets", "lifecycle", "route"] {
         state.as_object_mut().unwrap().remove(ours);
     }
     state
