@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::{Granted, Resource, act, authorize, denied};
 use super::decision::Answer;
 use super::lifecycle::{self, ReportChange, WorkflowDecision};
 use super::say::CatalogText;
@@ -36,7 +36,11 @@ fn of_put_aside(
     let granted: Result<Granted<act::KeepBacklog>, _> =
         authorize(turn.policy, actor, Resource::Team);
     let Ok(granted) = granted else {
-        return Some(Answer::Refused(say::content("not_allowed", language, json!({}))));
+        return Some(Answer::Refused(say::content(
+            denied(turn.policy, actor),
+            language,
+            json!({}),
+        )));
     };
     let (key, mut values) = decide(turn, &item, &granted.name());
     values["title"] = json!(title);

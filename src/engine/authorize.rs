@@ -248,6 +248,12 @@ pub fn is_known(policy: &Policy, actor: &Actor) -> bool {
     }
 }
 
+/// The words for somebody who may not: who may ask for work lacks a right, and others are not known here.
+#[must_use]
+pub fn denied(policy: &Policy, actor: &Actor) -> &'static str {
+    if is_known(policy, actor) { "needs_right" } else { "not_allowed" }
+}
+
 fn person(
     policy: &Policy,
     author: &Author,

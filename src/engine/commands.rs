@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Denied, Granted, Resource, act, authorize, is_known};
+use super::authorize::{Denied, Granted, Resource, act, authorize, denied, is_known};
 use super::decision::Answer;
 use super::gates::{self, ShownContent, Verdict};
 use super::plan::import;
@@ -99,11 +99,15 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         }
         Command::OutboxRetry => match authorize(turn.policy, actor, Resource::Team) {
             Ok(granted) => outbox::retry(turn, &granted),
-            Err(_) => Answer::Refused(plain(turn.policy.language, "not_allowed", json!({}))),
+            Err(_) => {
+                Answer::Refused(plain(turn.policy.language, denied(turn.policy, actor), json!({})))
+            }
         },
         Command::OutboxDismiss { message } => match authorize(turn.policy, actor, Resource::Team) {
             Ok(granted) => outbox::dismiss(turn, &granted, &message),
-            Err(_) => Answer::Refused(plain(turn.policy.language, "not_allowed", json!({}))),
+            Err(_) => {
+                Answer::Refused(plain(turn.policy.language, denied(turn.policy, actor), json!({})))
+            }
         },
         Command::SprintStart { kickoff } => sprint::commands::start(turn, actor, *kickoff),
         Command::SprintStop { now } => sprint::commands::stop(turn, actor, now),

@@ -9,12 +9,13 @@ use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{questions, runs, say, train};
+use super::{intent, questions, runs, say, train};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
+use crate::domain::intent::Intent;
 use crate::domain::operation::OperationStatus;
-use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, ButtonAct, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
 use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
 
@@ -25,6 +26,12 @@ pub(super) fn said(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
+    if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
+        // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
+        turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
+        ask_whether_to_end(turn, id);
+        return Answer::Accepted;
+    }
     if !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
     }
@@ -56,8 +63,20 @@ pub(super) fn said(
     Answer::Accepted
 }
 
+/// Whether words to a request that waits for a person want it to end.
+fn ends_rather(request: &Request, words: &str) -> bool {
+    request.status == RequestStatus::Blocked && intent::read(words).intent == Some(Intent::Control)
+}
+
+/// A button for what words alone do not do.
+fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId) {
+    let Some(request) = turn.request(id) else { return };
+    let values = json!({ "request_id": id.as_str(), "title": say::title(&request.scope) });
+    say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()));
+}
+
 /// Whether a message to a blocked request is what it waits for: not one to somebody else, not a file alone where the
-/// planner has questions, and no thanks.
+/// planner has questions, no thanks, and no promise to answer.
 pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
     let words = message.content.trim();
     if questions::is_asked(request) && words.is_empty() || is_to_others(message) {
@@ -65,10 +84,11 @@ pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
     }
     let mut taken = request.params.followups.iter();
     let taken = taken.rfind(|it| it.message_id == Some(message.message_id));
-    let is_asked = request.blocked.as_ref().is_some_and(|blocked| {
-        matches!(blocked.code, BlockCode::Questions | BlockCode::RoleBlocked)
-    });
-    is_asked || taken.is_none_or(|words| !words.is_thanks())
+    let code = request.blocked.as_ref().map(|blocked| blocked.code);
+    let is_none = |words: &Followup| {
+        words.is_thanks() || code == Some(BlockCode::Questions) && words.puts_off()
+    };
+    code == Some(BlockCode::RoleBlocked) || !taken.is_some_and(is_none)
 }
 
 /// Whether a message is written to somebody else, by how it begins.
@@ -91,6 +111,9 @@ pub(super) fn steer(
     };
     if let Some(late) = late {
         return Err(late);
+    }
+    if ends_rather(request, text) {
+        return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
     if taken(&request.params.followups) >= limit {
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));

@@ -21,6 +21,7 @@ use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, RequestId, UserId};
 use crate::domain::incoming::{ADDRESSED_BY_EDIT, Message};
 use crate::domain::ingress::Ingress;
+use crate::domain::intent::Intent;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
@@ -285,18 +286,18 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     let is_new = intent::read(&message.content).intent.is_some();
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
-        let is_here = match message.guild_id {
-            None => route.is_dm,
-            Some(_) => {
-                let answers = |it: &Blocked| {
-                    it.paused_by.is_none()
-                        && (message.reply_to.is_some() || it.code.asks_for_words() && !is_new)
-                };
-                room.as_ref().is_some_and(|room| room.thread_id.is_none())
-                    && route.channel_id == Some(message.channel_id)
-                    && request.blocked.as_ref().is_some_and(answers)
-            }
+        let answers = |it: &Blocked| {
+            it.paused_by.is_none()
+                && (message.reply_to.is_some() || it.code.asks_for_words() && !is_new)
         };
+        let is_here = request.blocked.as_ref().is_some_and(answers)
+            && match message.guild_id {
+                None => route.is_dm,
+                Some(_) => {
+                    room.as_ref().is_some_and(|room| room.thread_id.is_none())
+                        && route.channel_id == Some(message.channel_id)
+                }
+            };
         // What answers other words than those about it is about something else. An earlier build noted none.
         let is_elsewhere =
             message.reply_to.is_some() && !request.conversation.said_outside.is_empty();
@@ -333,8 +334,18 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static
     let room_of = turn.before().rooms.get(&message.channel_id).cloned();
     let words = Followup::command("", message.content.clone(), turn.now);
     let is_thanks = saved(message).is_empty() && words.is_thanks();
+    // Who asks why it failed, or has no more use for it, lets nothing begin.
+    let asks = matches!(
+        intent::read(&message.content).intent,
+        Some(Intent::Question | Intent::Control | Intent::Incident)
+    ) || message.content.trim_end().ends_with('?');
     if room_of.is_some() && (is_thanks || followup::is_to_others(message)) {
         return None;
+    }
+    if let Some(item) =
+        room_of.as_ref().filter(|_| asks).and_then(|id| sprint::put_aside_with(turn, id))
+    {
+        return Some(("backlog.waits", item.title.clone()));
     }
     sprint::answered(turn, room_of.as_ref(), message)
 }

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::{Granted, Resource, act, authorize, denied};
 use super::decision::Answer;
 use super::turn::Turn;
 use super::{intake, lanes, progress, say, sprint};
@@ -32,7 +32,7 @@ pub(super) fn request_changes(
     let granted: Granted<act::RequestChanges> =
         match authorize(turn.policy, actor, Resource::Request(old)) {
             Ok(granted) => granted,
-            Err(_) => return refused("not_allowed", json!({})),
+            Err(_) => return refused(denied(turn.policy, actor), json!({})),
         };
     let person = ReplyRoute::of(actor).author_id;
     let route = &old.conversation.reply_route;

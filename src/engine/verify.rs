@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::{Granted, Resource, act, authorize, denied};
 use super::decision::Answer;
 use super::turn::Turn;
 use super::{say, sprint, standing};
@@ -94,7 +94,7 @@ pub(super) fn answer(
     let language = turn.policy.language;
     let refused = |key: &str, values: Value| Answer::Refused(say::content(key, language, values));
     let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
-        return refused("not_allowed", json!({}));
+        return refused(denied(turn.policy, actor), json!({}));
     };
     let known = turn.before().verifications.get(&criterion.request_id).cloned();
     let known = known.filter(|it| !it.is_hidden_from(actor));

@@ -72,10 +72,16 @@ impl Log {
         let mut log =
             Log { file: Some(file), path, lock: Some(lock), bytes: good as u64, ..Log::default() };
         state.forget_interactions(clock::now());
-        if lines > state.snapshot().len() + SLACK_LINES {
-            log.rewrite(&state)?;
-        }
         log.most = log.bytes * 2 + SLACK_BYTES;
+        if lines > state.snapshot().len() + SLACK_LINES
+            && let Err(error) = log.rewrite(&state)
+        {
+            // Such as on a full disk: what there is, is whole, and only longer than it has to be.
+            tracing::warn!(%error, "the guild's log stays as long as it is");
+            if log.broken {
+                return Err(error);
+            }
+        }
         files::sync_dir(dir)?;
         Ok((log, state))
     }

@@ -171,7 +171,9 @@ fn own_reports(events: &[RequestEvent], role: Role) -> String {
 fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
     let root = team.root();
     let own = documents::request_snapshot_path(run.role, &request.request_id);
-    let attached = request.artifacts.iter().filter(|path| path.starts_with("shared_workspace/"));
+    let before = ended_before(team, request);
+    let attached = files_of(request, before.as_ref());
+    let attached = attached.filter(|path| path.starts_with("shared_workspace/"));
     let shared = ["shared_workspace".to_owned(), own].into_iter().chain(attached.cloned());
     Surroundings {
         readable: shared.filter(|path| !path.contains("..")).map(|path| root.join(path)).collect(),
@@ -188,6 +190,16 @@ fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
             set.iter().map(|(path, hash)| (path.to_string(), hash.to_string())).collect()
         },
     }
+}
+
+/// The files of a request, and those of the one that it goes on from: "the same" may be about them.
+fn files_of<'r>(
+    request: &'r Request,
+    before: Option<&'r Request>,
+) -> impl Iterator<Item = &'r String> {
+    let own = &request.artifacts;
+    let sent = |path: &&String| path.starts_with(ATTACHMENTS) && !own.contains(path);
+    own.iter().chain(before.into_iter().flat_map(|it| &it.artifacts).filter(sent))
 }
 
 /// Where a role keeps its conversation about a request.
@@ -287,6 +299,7 @@ fn task(
             .collect();
     }
     let planned = request.work.planned.as_ref().filter(|_| request.todo_id.is_none());
+    let before = ended_before(team, request);
     Ok(Task {
         role: run.role,
         step: run.step,
@@ -303,8 +316,10 @@ fn task(
             .params
             .user_requested_role
             .filter(|role| run.step.is_none() && *role != run.role),
-        continues: continues(team, request)?,
-        attachments: request.artifacts.iter().map(|path| attachment(team, path)).collect(),
+        attachments: files_of(request, before.as_ref())
+            .map(|path| attachment(team, path))
+            .collect(),
+        continues: before.map(continues),
         followups: request
             .params
             .followups
@@ -348,17 +363,27 @@ fn may_read(request: &Request, other: &Request) -> bool {
 }
 
 /// What ended in the room in which the request was written. A record that is gone by now is nothing to go on from.
-fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, TaskError> {
-    let Some(id) = &request.params.follows_request_id else { return Ok(None) };
+fn ended_before(team: &Team, request: &Request) -> Option<Request> {
+    let id = request.params.follows_request_id.as_ref()?;
     let old = store::read_request(team.root(), id).unwrap_or_else(|error| {
         tracing::warn!(request = %id, %error, "what a request goes on from cannot be read");
         None
     });
-    let Some(old) = old.filter(|old| may_read(request, old)) else { return Ok(None) };
+    old.filter(|old| may_read(request, old))
+}
+
+/// Further words of an ended request that are told: the last ones.
+const LAST_WORDS: usize = 5;
+
+fn continues(old: Request) -> EndedRequest {
     let files = old.work.candidate.iter().flat_map(|candidate| &candidate.paths);
-    Ok(Some(EndedRequest {
-        request_id: id.to_string(),
+    let words = old.params.followups.iter().filter(|it| it.asks_for_something());
+    let words: Vec<_> = words.map(|it| PersonMessage::new(&it.author_name, &it.body)).collect();
+    let from = words.len().saturating_sub(LAST_WORDS);
+    EndedRequest {
+        request_id: old.request_id.to_string(),
         request: PersonMessage::new(&old.conversation.reply_route.author_name, &old.body),
+        followups: words.into_iter().skip(from).collect(),
         status: old.status.as_str().to_owned(),
         criteria: contract::criteria(&old, None),
         decisions: old.work.decisions.iter().filter_map(PlanDecision::line).collect(),
@@ -366,7 +391,7 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         files: files.map(|changed| changed.path.clone()).collect(),
         commit: old.outcome.commit_sha.unwrap_or_default(),
         evidence: old.work.evidence,
-    }))
+    }
 }
 
 /// The folder and the documents that the role writes for the request's sprint. The folders are made, or taken

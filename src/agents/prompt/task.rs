@@ -42,6 +42,9 @@ pub struct EndedRequest {
     pub request_id: String,
     /// What was asked.
     pub request: PersonMessage,
+    /// What people wrote to it later.
+    #[serde(default)]
+    pub followups: Vec<PersonMessage>,
     /// How it ended.
     pub status: String,
     /// What it was held against.

@@ -21,6 +21,7 @@ fn task() -> Task {
         earlier: vec!["say hello".to_owned()],
         addressed: Some(Role::Qa),
         continues: Some(EndedRequest {
+            followups: vec![PersonMessage::new("Mina", "no, green")],
             criteria: vec!["greet.sh says hello".into()],
             request_id: "20251231-00000009".to_owned(),
             request: PersonMessage::new("Jun", "a greeting, please"),
@@ -412,6 +413,7 @@ fn nobodys_words_pass_for_ours() {
     task.request = said();
     task.earlier = vec![text()];
     task.continues = Some(EndedRequest {
+        followups: Vec::new(),
         criteria: vec![text().into()],
         request_id: "20260101-00000002".to_owned(),
         request: said(),

@@ -89,7 +89,8 @@ impl Reader {
         if (!presses && !self.access.is_known(&actor))
             || form.is_some_and(|form| !self.access.opens(&actor, form))
         {
-            answer(reply, "not_allowed", &[]);
+            let key = if self.access.is_known(&actor) { "needs_right" } else { "not_allowed" };
+            answer(reply, key, &[]);
             return None;
         }
         match wanted {

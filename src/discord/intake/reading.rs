@@ -33,10 +33,13 @@ pub(super) fn name_in_full(file: &mut Value) {
 /// so a second look leaves decorations out, and a third takes nothing but what the team reads.
 pub(super) fn read_message(data: &Value) -> Option<Payload> {
     let mut data = data.clone();
-    let files = data.get_mut("attachments").and_then(Value::as_array_mut);
-    for file in files.into_iter().flatten() {
-        name_in_full(file);
-    }
+    let name_all = |message: &mut Value| {
+        let files = message.get_mut("attachments").and_then(Value::as_array_mut);
+        files.into_iter().flatten().for_each(name_in_full);
+    };
+    name_all(&mut data);
+    let forwarded = data.get_mut("message_snapshots").and_then(Value::as_array_mut);
+    forwarded.into_iter().flatten().filter_map(|it| it.get_mut("message")).for_each(name_all);
     let data = &data;
     if let Ok(message) = serde_json::from_value(data.clone()) {
         return Some(message);

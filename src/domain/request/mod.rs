@@ -239,6 +239,13 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
+/// Ends of words by which somebody says that they will answer.
+const PROMISES: [&str; 8] =
+    ["i'll", "i’ll", "tomorrow", "할게요", "할게", "드릴게요", "볼게요", "답할게요"];
+
+/// Words that alone put it off.
+const LATER: [&str; 5] = ["later", "soon", "나중에", "잠시만요", "잠시만"];
+
 /// Words of thanks.
 const THANKS: [&str; 14] = [
     "thanks",
@@ -314,6 +321,16 @@ impl Followup {
         let said = said(&words);
         let thanks = said.is_empty() || said.iter().any(|word| THANKS.contains(word));
         thanks && !self.asks_for_something()
+    }
+
+    /// Whether it says no more than that an answer comes later.
+    #[must_use]
+    pub fn puts_off(&self) -> bool {
+        let words = self.body.to_lowercase();
+        let said = said(&words);
+        let is_short = said.len() <= 8;
+        let promises = said.iter().any(|word| PROMISES.iter().any(|it| word.ends_with(it)));
+        is_short && promises || said.len() == 1 && LATER.contains(&said[0])
     }
 
     /// Whether it is a yes and no more: it asks for nothing, but where something was asked.

@@ -89,6 +89,10 @@ pub(super) fn decide(
         Err(Denied::OwnRequest) => return refused("gate.four_eyes"),
         Err(_) => return refused("gate.not_yours"),
     };
+    if matches!(seen, ShownContent::Content("")) {
+        // Only a decision about what was shown counts.
+        return refused("gate.choose");
+    }
     if !is_current(turn, &gate, &request, seen) {
         return refused("gate.stale");
     }

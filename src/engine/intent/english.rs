@@ -78,7 +78,7 @@ const ORDERS: &[(Sign, &str)] = &[
     ),
     (
         Sign::Command,
-        r"^keep\b.*ⓘ (?:\w+ ){0,2}(?:on hold|on ice|paused|blocked|stopped)\b|^finish\b.*ⓘ (?:\w+ ){0,2}later\b",
+        r"^keep\b.*ⓘ (?:\w+ ){0,2}(?:on hold|on ice|paused|blocked|stopped|for later|as it is|as is|closed|cancelled|canceled|waiting|unchanged|parked)\b|^finish\b.*ⓘ (?:\w+ ){0,2}later\b|^(?:continue|go on) to (?:hold|wait|pause)\b|^(?:resume|continue|pick up|go on with)\b.*ⓘ.*\b(?:tomorrow|later|tonight|next (?:week|month|year))$",
     ),
     (
         Sign::GoOn,

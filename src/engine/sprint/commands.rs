@@ -14,7 +14,7 @@ use crate::domain::sprint::{
     Kickoff, Phase, RESTART_CHECKPOINT, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
     Trigger, WrapUp,
 };
-use crate::engine::authorize::{Granted, Resource, act, authorize};
+use crate::engine::authorize::{Granted, Resource, act, authorize, denied};
 use crate::engine::decision::Answer;
 use crate::engine::say::CatalogText;
 use crate::engine::turn::Turn;
@@ -45,7 +45,8 @@ pub(in crate::engine) fn may(
     turn: &Turn<'_>,
     actor: &Actor,
 ) -> Result<Granted<act::ControlSprint>, CatalogText> {
-    authorize(turn.policy, actor, Resource::Team).map_err(|_| ("not_allowed", json!({})))
+    authorize(turn.policy, actor, Resource::Team)
+        .map_err(|_| (denied(turn.policy, actor), json!({})))
 }
 
 /// Begins a sprint, and answers at once.

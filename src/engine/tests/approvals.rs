@@ -221,7 +221,8 @@ fn a_command_decides_by_naming_the_content() {
     record.work.candidate.as_mut().expect("a commit").commit = long.to_owned();
     world.state.apply(&Change::save(record));
     world.state.apply(&Change::save(Gate { commit: long.to_owned(), ..gate }));
-    for wrong in ["", "0123", "fedcba9", "0123456789abcdef0123456789abcdef012345678"] {
+    assert_eq!(said(world.command(decide(""))), "gate.choose");
+    for wrong in ["0123", "fedcba9", "0123456789abcdef0123456789abcdef012345678"] {
         assert_eq!(said(world.command(decide(wrong))), "gate.stale", "{wrong}");
     }
     assert_eq!(said(world.command(decide("0123456"))), "gate.decided");

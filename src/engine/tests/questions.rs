@@ -220,6 +220,18 @@ fn who_asks_back_about_one_of_them_has_decided_nothing_about_it() {
 }
 
 #[test]
+fn who_answers_later_has_not_answered() {
+    for words in ["I'll answer tomorrow", "later", "thanks!", "내일 답할게요", "잠시만요"]
+    {
+        let (mut world, id) = asked(policy(), FEATURE);
+        world.deliver();
+        world.submit(Event::Message(in_room(&world, &id, words)));
+        assert_eq!(code(&world, &id), Some(BlockCode::Questions), "{words}");
+        assert!(decided(&world, &id).is_empty(), "{words}");
+    }
+}
+
+#[test]
 fn an_answer_that_is_taken_back_voids_the_plan_that_was_made_by_it() {
     let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
     let (mut world, id) = asked(Policy { gates, ..policy() }, FEATURE);

@@ -416,6 +416,27 @@ fn only_words_that_are_meant_for_it_let_a_blocked_request_go_on_and_an_ended_roo
 }
 
 #[test]
+fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
+    for words in ["cancel it please", "withdraw this", "취소해 주세요", "이 요청은 취소해 주세요"]
+    {
+        let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
+        world.deliver();
+        let todo = work_until(&mut world, |role, _| role == Role::Planner);
+        let mut said = result(Role::Planner, serde_json::json!({}));
+        (said.status, said.error) = (ResultStatus::Blocked, "which red?".to_owned());
+        report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+        assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+        let message = world.words(room, 700, words);
+        world.submit(Event::Message(message));
+        assert_eq!(world.request(&id).status, RequestStatus::Blocked, "{words}");
+        assert!(world.said.contains(&"end_asked".to_owned()), "{words}: {:?}", world.said);
+        let message = world.words(room, 701, "the dark one");
+        world.submit(Event::Message(message));
+        assert_eq!(world.request(&id).status, RequestStatus::Delegated, "{words}");
+    }
+}
+
+#[test]
 fn what_only_thanks_asks_for_nothing() {
     let asks = |text: &str| {
         let words = Followup::command("Mina", text.to_owned(), Timestamp::from_millis(0));

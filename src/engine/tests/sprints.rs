@@ -349,7 +349,12 @@ fn brought_back(way: &str) {
         _ => (GENERAL, " Second. ".to_owned()),
     };
     if let Some(room) = room {
-        for (number, text) in [(76_000, "thanks!"), (76_001, "<@7> leave this for now")] {
+        for (number, text) in [
+            (76_000, "thanks!"),
+            (76_001, "<@7> leave this for now"),
+            (76_002, "Why did this fail?"),
+            (76_003, "이건 왜 실패했나요?"),
+        ] {
             let words = Message { addressed: false, ..world.words(room, number, text) };
             world.submit(Event::Message(words));
         }

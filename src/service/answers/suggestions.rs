@@ -64,7 +64,10 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
         | Takes::Lane => Vec::new(),
     };
     let typed = typing.typed.trim().to_lowercase();
-    all.into_iter().filter(|it| it.name.to_lowercase().contains(&typed)).take(MOST).collect()
+    let fits = |it: &Suggestion| {
+        [&it.name, &it.value].iter().any(|text| text.to_lowercase().contains(&typed))
+    };
+    all.into_iter().filter(fits).take(MOST).collect()
 }
 
 fn requests(state: &State, reader: &Actor) -> impl Iterator<Item = Suggestion> {

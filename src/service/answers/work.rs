@@ -42,5 +42,6 @@ pub(super) fn backlog(state: &State) -> Value {
         "pending": count(ItemStatus::Pending),
         "blocked": count(ItemStatus::Blocked),
         "items": shown,
+        "more": items.len().saturating_sub(LINES),
     })
 }
