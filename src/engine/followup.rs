@@ -9,11 +9,10 @@ use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{intent, questions, runs, say, train};
+use super::{questions, runs, say, train, words};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
-use crate::domain::intent::Intent;
 use crate::domain::operation::OperationStatus;
 use crate::domain::outgoing::{Act, ButtonAct, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
@@ -63,9 +62,19 @@ pub(super) fn said(
     Answer::Accepted
 }
 
-/// Whether words to a request that waits for a person want it to end.
-fn ends_rather(request: &Request, words: &str) -> bool {
-    request.status == RequestStatus::Blocked && intent::read(words).intent == Some(Intent::Control)
+/// Whether words to a request that waits for a person say no more than that it is to end.
+fn ends_rather(request: &Request, text: &str) -> bool {
+    request.status == RequestStatus::Blocked
+        && words::only_cancel(text)
+        && !names_option(request, text)
+}
+
+/// Whether words name one of the answers to what the planner asks.
+fn names_option(request: &Request, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let open = request.work.decisions.iter().filter(|it| it.is_open());
+    let mut options = open.flat_map(|it| &it.options);
+    questions::is_asked(request) && options.any(|it| text.contains(&it.to_lowercase()))
 }
 
 /// A button for what words alone do not do.
@@ -84,11 +93,15 @@ pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
     }
     let mut taken = request.params.followups.iter();
     let taken = taken.rfind(|it| it.message_id == Some(message.message_id));
+    if names_option(request, words) {
+        return true;
+    }
     let code = request.blocked.as_ref().map(|blocked| blocked.code);
     let is_none = |words: &Followup| {
         words.is_thanks() || code == Some(BlockCode::Questions) && words.puts_off()
     };
-    code == Some(BlockCode::RoleBlocked) || !taken.is_some_and(is_none)
+    !ends_rather(request, words)
+        && (code == Some(BlockCode::RoleBlocked) || !taken.is_some_and(is_none))
 }
 
 /// Whether a message is written to somebody else, by how it begins.

@@ -26,7 +26,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
-    Blocked, EventKind, Followup, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
+    EventKind, Followup, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
     RequestWork, Room, SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
@@ -283,21 +283,25 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         }
     }
     // What reads as work or as a question may be about anything.
-    let is_new = intent::read(&message.content).intent.is_some();
+    let intent = intent::read(&message.content).intent;
+    let is_new = intent.is_some();
+    let is_other_work = !matches!(intent, None | Some(Intent::Control | Intent::Resume));
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
-        let answers = |it: &Blocked| {
-            it.paused_by.is_none()
-                && (message.reply_to.is_some() || it.code.asks_for_words() && !is_new)
-        };
-        let is_here = request.blocked.as_ref().is_some_and(answers)
-            && match message.guild_id {
-                None => route.is_dm,
-                Some(_) => {
-                    room.as_ref().is_some_and(|room| room.thread_id.is_none())
-                        && route.channel_id == Some(message.channel_id)
-                }
-            };
+        let is_reply = message.reply_to.is_some();
+        let is_here = request.blocked.as_ref().is_some_and(|it| match message.guild_id {
+            // Between the two of them nearly everything is about it, but for new work.
+            None => {
+                let asks = matches!(it.code, BlockCode::Questions | BlockCode::RoleBlocked);
+                route.is_dm && (is_reply || it.paused_by.is_none() && (asks || !is_other_work))
+            }
+            Some(_) => {
+                room.as_ref().is_some_and(|room| room.thread_id.is_none())
+                    && route.channel_id == Some(message.channel_id)
+                    && it.paused_by.is_none()
+                    && (is_reply || it.code.asks_for_words() && !is_new)
+            }
+        });
         // What answers other words than those about it is about something else. An earlier build noted none.
         let is_elsewhere =
             message.reply_to.is_some() && !request.conversation.said_outside.is_empty();
@@ -335,10 +339,12 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static
     let words = Followup::command("", message.content.clone(), turn.now);
     let is_thanks = saved(message).is_empty() && words.is_thanks();
     // Who asks why it failed, or has no more use for it, lets nothing begin.
-    let asks = matches!(
-        intent::read(&message.content).intent,
-        Some(Intent::Question | Intent::Control | Intent::Incident)
-    ) || message.content.trim_end().ends_with('?');
+    let asks = saved(message).is_empty()
+        && match intent::read(&message.content).intent {
+            Some(Intent::Question | Intent::Incident) => true,
+            None => asks_why(&message.content),
+            Some(_) => words::only_cancel(&message.content),
+        };
     if room_of.is_some() && (is_thanks || followup::is_to_others(message)) {
         return None;
     }
@@ -348,6 +354,13 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static
         return Some(("backlog.waits", item.title.clone()));
     }
     sprint::answered(turn, room_of.as_ref(), message)
+}
+
+/// Whether words that nobody can sort ask for a reason.
+fn asks_why(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.trim_end().ends_with('?')
+        && ["why", "what", "how", "왜", "무엇", "어떻게"].iter().any(|it| text.contains(it))
 }
 
 fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {

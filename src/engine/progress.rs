@@ -32,7 +32,9 @@ pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: Workf
         let next = turn.stands(id).and_then(|(lifecycle, _)| Some(lifecycle.step(*step)?.kind));
         let is_put_to_people = is_plan && !next.is_some_and(plans);
         let is_old = is_plan && goes_by_the_new_words(turn, id)
-            || is_put_to_people && plan::asks_people(turn, id) && plans_anew_for_words(turn, id);
+            || is_put_to_people
+                && plan::asks_people(turn, id, from.kind)
+                && plans_anew_for_words(turn, id);
         if is_old {
             return;
         }

@@ -15,6 +15,7 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
+use crate::domain::plan_decision::DecidedBy;
 use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
 
 /// An edited message: where its words are not read yet, they are replaced.
@@ -87,14 +88,25 @@ fn reword(
         let now = followup.clone();
         request.params.unread(&now);
         let has_answered = questions::reworded(request, message.message_id, &message.content);
-        let goes_on = request.status == RequestStatus::Blocked
-            && !questions::is_asked(request)
+        let is_blocked = request.status == RequestStatus::Blocked;
+        let goes_on = is_blocked && !questions::is_asked(request) && goes_on_with(request, message);
+        // What put an answer off before may be one now.
+        let since = request.work.questions_card.is_some_and(|(_, card)| card < message.message_id);
+        let answers_now = is_blocked
+            && questions::is_asked(request)
+            && !has_answered
+            && since
             && goes_on_with(request, message);
         reaches_somebody(turn, id, message.message_id);
         if has_answered {
             questions::decided(turn, id, &granted.name());
         }
-        if goes_on {
+        if answers_now {
+            let (name, message_id) = (granted.name(), Some(message.message_id));
+            let by = DecidedBy::Person { name, message_id };
+            questions::answered_in_words(turn, id, &by, &message.content);
+        }
+        if goes_on || answers_now {
             resume(turn, id, SelectionSource::Edited);
         } else if has_answered {
             plans_by_other_answers(turn, id);

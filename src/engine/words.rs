@@ -58,6 +58,25 @@ pub(super) fn resumed_request(text: &str) -> Option<RequestId> {
     ids(text).next()
 }
 
+/// Whether a message says nothing but that the request that it is written to is to end.
+pub(super) fn only_cancel(text: &str) -> bool {
+    const ENGLISH: [&str; 14] = [
+        "please", "pls", "this", "it", "that", "the", "request", "now", "just", "can", "could",
+        "you", "we", "then",
+    ];
+    const VERBS: [&str; 3] = ["cancel", "withdraw", "abort"];
+    const KOREAN: [&str; 9] = ["이", "그", "요청", "그냥", "좀", "해", "주", "줘", "부탁"];
+    const KOREAN_VERBS: [&str; 2] = ["취소", "철회"];
+    let text = text.to_lowercase();
+    let words: Vec<&str> = text.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let ends =
+        |word: &&&str| VERBS.contains(word) || KOREAN_VERBS.iter().any(|it| word.starts_with(it));
+    let says_no_more = |word: &&str| {
+        ends(&word) || ENGLISH.contains(word) || KOREAN.iter().any(|it| word.starts_with(it))
+    };
+    words.iter().any(|word| ends(&word)) && words.iter().all(says_no_more)
+}
+
 /// Whether a message that resumes a request says nothing but that and its id.
 pub(super) fn only_resume(text: &str) -> bool {
     const ENGLISH: [&str; 16] = [

@@ -239,9 +239,25 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
-/// Ends of words by which somebody says that they will answer.
-const PROMISES: [&str; 8] =
-    ["i'll", "i’ll", "tomorrow", "할게요", "할게", "드릴게요", "볼게요", "답할게요"];
+/// How somebody begins who will answer later, in English.
+const PROMISES: [&str; 3] = ["i'll ", "i will ", "let me "];
+/// And how they go on.
+const PROMISED: [&str; 9] = [
+    "answer",
+    "reply",
+    "respond",
+    "get back",
+    "think",
+    "check",
+    "look",
+    "let you know",
+    "tell you",
+];
+/// What they say in Korean, and with a later time.
+const KOREAN_PROMISES: [&str; 6] =
+    ["답할게", "답변드릴게", "알려드릴게", "말씀드릴게", "생각해볼게", "확인해볼게"];
+const KOREAN_LATER: [&str; 3] = ["나중에", "내일", "이따"];
+const KOREAN_WILL: [&str; 4] = ["할게", "드릴게", "볼게", "하겠습니다"];
 
 /// Words that alone put it off.
 const LATER: [&str; 5] = ["later", "soon", "나중에", "잠시만요", "잠시만"];
@@ -326,11 +342,15 @@ impl Followup {
     /// Whether it says no more than that an answer comes later.
     #[must_use]
     pub fn puts_off(&self) -> bool {
-        let words = self.body.to_lowercase();
+        let words = self.body.to_lowercase().replace('\u{2019}', "'");
         let said = said(&words);
-        let is_short = said.len() <= 8;
-        let promises = said.iter().any(|word| PROMISES.iter().any(|it| word.ends_with(it)));
-        is_short && promises || said.len() == 1 && LATER.contains(&said[0])
+        let promised = PROMISES.iter().find_map(|it| words.trim_start().strip_prefix(it));
+        let promised = promised.is_some_and(|rest| PROMISED.iter().any(|it| rest.starts_with(it)));
+        let korean: String = words.split_whitespace().collect();
+        let holds = |all: &[&str]| all.iter().any(|it| korean.contains(it));
+        let promises =
+            promised || holds(&KOREAN_PROMISES) || holds(&KOREAN_LATER) && holds(&KOREAN_WILL);
+        said.len() <= 12 && promises || said.len() == 1 && LATER.contains(&said[0])
     }
 
     /// Whether it is a yes and no more: it asks for nothing, but where something was asked.

@@ -122,11 +122,15 @@ fn stance(turn: &Turn<'_>, request: &Request) -> Stance {
 }
 
 /// Whether the plan of a request is a person's to decide about, and nobody has let it through.
-pub(in crate::engine) fn asks_people(turn: &Turn<'_>, id: &RequestId) -> bool {
+pub(in crate::engine) fn asks_people(turn: &Turn<'_>, id: &RequestId, from: StepKind) -> bool {
     let is_its_own = |it: &&Request| it.todo_id.is_none() && it.duty().is_none();
     let request = turn.request(id).filter(is_its_own);
     // Another plan than the one that was let through is no longer approved.
-    let is_approved = |it: &Request| it.work.plan.as_deref() == Some(&digest_of(it));
+    let is_approved = |it: &Request| {
+        // Who reads it has another result.
+        from == StepKind::Guidance && is_approved(turn, id)
+            || from != StepKind::Guidance && it.work.plan.as_deref() == Some(&digest_of(it))
+    };
     request.is_some_and(|it| stance(turn, it) == Stance::Ask && !is_approved(it))
 }
 

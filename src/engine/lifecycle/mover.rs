@@ -155,7 +155,8 @@ pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step)
         let judges = |it: &&Step| it.kind.judges() && !state.route.leaves_out(it);
         let is_verdict = |it: &&Step| state.route.conflicted && it.kind == StepKind::Verdict;
         let judge = lifecycle.steps().find(is_verdict);
-        let judge = judge.or(refused_by.filter(|it| it.kind == StepKind::Verdict));
+        let is_next = |it: &&Step| it.kind == StepKind::Verdict || !state.route.leaves_out(it);
+        let judge = judge.or(refused_by.filter(is_next));
         let judge = judge.or_else(|| lifecycle.steps().find(judges));
         step = judge.or(refused_by).unwrap_or(step);
     }

@@ -221,14 +221,39 @@ fn who_asks_back_about_one_of_them_has_decided_nothing_about_it() {
 
 #[test]
 fn who_answers_later_has_not_answered() {
-    for words in ["I'll answer tomorrow", "later", "thanks!", "내일 답할게요", "잠시만요"]
-    {
+    for words in [
+        "I'll answer tomorrow",
+        "I’ll get back to you",
+        "let me think",
+        "later",
+        "thanks!",
+        "내일 답할게요",
+        "생각해 볼게요",
+        "잠시만요",
+    ] {
         let (mut world, id) = asked(policy(), FEATURE);
         world.deliver();
         world.submit(Event::Message(in_room(&world, &id, words)));
         assert_eq!(code(&world, &id), Some(BlockCode::Questions), "{words}");
         assert!(decided(&world, &id).is_empty(), "{words}");
     }
+    // What promises nothing but a choice is one, and so is what an option says.
+    for words in
+        ["I'll take the first one", "첫 번째로 할게요", "tomorrow", "casual, and later both"]
+    {
+        let (mut world, id) = asked(policy(), FEATURE);
+        world.deliver();
+        world.submit(Event::Message(in_room(&world, &id, words)));
+        assert_eq!(decided(&world, &id).len(), 2, "{words}");
+    }
+    // The same message may answer after all.
+    let (mut world, id) = asked(policy(), FEATURE);
+    world.deliver();
+    let words = in_room(&world, &id, "I'll get back to you");
+    let words = Message { message_id: MessageId(u64::MAX / 2), ..words };
+    world.submit(Event::Message(words.clone()));
+    world.submit(Event::MessageEdited(Message { content: "casual".to_owned(), ..words }));
+    assert_eq!(decided(&world, &id)[0], "Which form? casual (decided by owner)");
 }
 
 #[test]

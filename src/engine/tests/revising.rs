@@ -417,8 +417,12 @@ fn only_words_that_are_meant_for_it_let_a_blocked_request_go_on_and_an_ended_roo
 
 #[test]
 fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
-    for words in ["cancel it please", "withdraw this", "취소해 주세요", "이 요청은 취소해 주세요"]
-    {
+    for (words, answer) in [
+        ("cancel it please", "the dark one"),
+        ("withdraw this", "approved"),
+        ("취소해 주세요", "네, 배포해 주세요"),
+        ("이 요청은 취소해 주세요", "cancel the old one and take the dark one"),
+    ] {
         let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
         world.deliver();
         let todo = work_until(&mut world, |role, _| role == Role::Planner);
@@ -430,9 +434,9 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         world.submit(Event::Message(message));
         assert_eq!(world.request(&id).status, RequestStatus::Blocked, "{words}");
         assert!(world.said.contains(&"end_asked".to_owned()), "{words}: {:?}", world.said);
-        let message = world.words(room, 701, "the dark one");
+        let message = world.words(room, 701, answer);
         world.submit(Event::Message(message));
-        assert_eq!(world.request(&id).status, RequestStatus::Delegated, "{words}");
+        assert_eq!(world.request(&id).status, RequestStatus::Delegated, "{answer}");
     }
 }
 
