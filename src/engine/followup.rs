@@ -25,14 +25,14 @@ pub(super) fn said(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
+    if !add_followup(turn, id, message) {
+        return Answer::Ignored(FULL);
+    }
     if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
         // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
         turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
         ask_whether_to_end(turn, id);
         return Answer::Accepted;
-    }
-    if !add_followup(turn, id, message) {
-        return Answer::Ignored(FULL);
     }
     let blocked = turn
         .request(id)
@@ -71,10 +71,9 @@ fn ends_rather(request: &Request, text: &str) -> bool {
 
 /// Whether words name one of the answers to what the planner asks.
 fn names_option(request: &Request, text: &str) -> bool {
-    let text = text.to_lowercase();
     let open = request.work.decisions.iter().filter(|it| it.is_open());
     let mut options = open.flat_map(|it| &it.options);
-    questions::is_asked(request) && options.any(|it| text.contains(&it.to_lowercase()))
+    questions::is_asked(request) && options.any(|it| words::names(text, it))
 }
 
 /// A button for what words alone do not do.

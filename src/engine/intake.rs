@@ -285,15 +285,19 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     // What reads as work or as a question may be about anything.
     let intent = intent::read(&message.content).intent;
     let is_new = intent.is_some();
-    let is_other_work = !matches!(intent, None | Some(Intent::Control | Intent::Resume));
+    let words = Followup::command("", message.content.clone(), turn.now);
+    let is_short = words.is_assent() || words.says_done();
+    let is_about_it =
+        is_short || words::only_cancel(&message.content) || words::only_resume(&message.content);
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
         let is_reply = message.reply_to.is_some();
         let is_here = request.blocked.as_ref().is_some_and(|it| match message.guild_id {
             // Between the two of them nearly everything is about it, but for new work.
             None => {
-                let asks = matches!(it.code, BlockCode::Questions | BlockCode::RoleBlocked);
-                route.is_dm && (is_reply || it.paused_by.is_none() && (asks || !is_other_work))
+                let asks = matches!(it.code, BlockCode::Questions | BlockCode::RoleBlocked)
+                    || it.code.asks_for_words() && !is_new;
+                route.is_dm && (is_reply || it.paused_by.is_none() && (asks || is_about_it))
             }
             Some(_) => {
                 room.as_ref().is_some_and(|room| room.thread_id.is_none())
@@ -342,7 +346,7 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static
     let asks = saved(message).is_empty()
         && match intent::read(&message.content).intent {
             Some(Intent::Question | Intent::Incident) => true,
-            None => asks_why(&message.content),
+            None => asks_why(&message.content) || words::only_cancel(&message.content),
             Some(_) => words::only_cancel(&message.content),
         };
     if room_of.is_some() && (is_thanks || followup::is_to_others(message)) {
@@ -359,8 +363,11 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static
 /// Whether words that nobody can sort ask for a reason.
 fn asks_why(text: &str) -> bool {
     let text = text.to_lowercase();
-    text.trim_end().ends_with('?')
-        && ["why", "what", "how", "왜", "무엇", "어떻게"].iter().any(|it| text.contains(it))
+    let asks = |word: &str| {
+        ["why", "what", "how"].contains(&word)
+            || ["왜", "무엇", "어떻게"].iter().any(|it| word.starts_with(it))
+    };
+    text.trim_end().ends_with('?') && text.split(|c: char| !c.is_alphanumeric()).any(asks)
 }
 
 fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {

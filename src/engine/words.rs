@@ -58,23 +58,97 @@ pub(super) fn resumed_request(text: &str) -> Option<RequestId> {
     ids(text).next()
 }
 
-/// Whether a message says nothing but that the request that it is written to is to end.
+/// Whether a message says that the request that it is written to is to end: no more than that, or that first.
 pub(super) fn only_cancel(text: &str) -> bool {
-    const ENGLISH: [&str; 14] = [
-        "please", "pls", "this", "it", "that", "the", "request", "now", "just", "can", "could",
-        "you", "we", "then",
+    const FILLERS: [&str; 26] = [
+        "please", "pls", "this", "it", "that", "the", "request", "my", "now", "just", "can",
+        "could", "you", "we", "then", "ok", "okay", "yes", "i", "want", "to", "would", "like",
+        "thanks", "d", "be",
     ];
-    const VERBS: [&str; 3] = ["cancel", "withdraw", "abort"];
-    const KOREAN: [&str; 9] = ["이", "그", "요청", "그냥", "좀", "해", "주", "줘", "부탁"];
-    const KOREAN_VERBS: [&str; 2] = ["취소", "철회"];
+    const VERBS: [&str; 4] = ["cancel", "withdraw", "abort", "stop"];
+    const KOREAN: [&str; 25] = [
+        "이",
+        "이거",
+        "이건",
+        "이것",
+        "이것은",
+        "그거",
+        "그건",
+        "요청",
+        "요청을",
+        "요청은",
+        "그냥",
+        "좀",
+        "지금",
+        "네",
+        "넵",
+        "해",
+        "해요",
+        "해줘",
+        "해주세요",
+        "주세요",
+        "줘",
+        "부탁해요",
+        "부탁드려요",
+        "부탁드립니다",
+        "주시겠어요",
+    ];
+    const KOREAN_ENDS: [&str; 12] = [
+        "",
+        "요",
+        "해",
+        "해요",
+        "해줘",
+        "해주세요",
+        "할게요",
+        "할래요",
+        "합니다",
+        "바랍니다",
+        "하죠",
+        "하자",
+    ];
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split(is_between_words).filter(|word| !word.is_empty()).collect();
-    let ends =
-        |word: &&&str| VERBS.contains(word) || KOREAN_VERBS.iter().any(|it| word.starts_with(it));
-    let says_no_more = |word: &&str| {
-        ends(&word) || ENGLISH.contains(word) || KOREAN.iter().any(|it| word.starts_with(it))
+    let is_verb = |word: &str| {
+        let korean = ["취소", "철회"].iter().find_map(|it| word.strip_prefix(it));
+        VERBS.contains(&word) || korean.is_some_and(|end| KOREAN_ENDS.contains(&end))
     };
-    words.iter().any(|word| ends(&word)) && words.iter().all(says_no_more)
+    let is_filler = |word: &str| {
+        FILLERS.contains(&word) || KOREAN.contains(&word) || ids(word).next().is_some()
+    };
+    let says_no_more = words.iter().all(|word| is_verb(word) || is_filler(word));
+    if says_no_more {
+        return words.iter().any(|word| is_verb(word));
+    }
+    // With a reason behind it.
+    let begun =
+        words.iter().skip_while(|word| ["please", "ok", "okay", "yes", "just"].contains(word));
+    let begun: Vec<&str> = begun.copied().take(3).collect();
+    match begun[..] {
+        ["cancel" | "withdraw" | "abort", "it" | "this" | "that", ..]
+        | ["cancel" | "withdraw" | "abort", "the" | "my", "request"] => true,
+        ["cancel" | "withdraw" | "abort", id, ..] => ids(id).next().is_some(),
+        _ => false,
+    }
+}
+
+/// Whether a text names another one: all of its words stand in it, one after another. A short word, such as "no", has to be
+/// all that is said.
+pub(super) fn names(text: &str, other: &str) -> bool {
+    let (text, other) = (text.to_lowercase(), other.to_lowercase());
+    let words: Vec<&str> = text.split(is_between_words).filter(|it| !it.is_empty()).collect();
+    let other: Vec<&str> = other.split(is_between_words).filter(|it| !it.is_empty()).collect();
+    // Korean words have endings.
+    let is_same = |word: &&str, wanted: &&str| {
+        word == wanted || !wanted.is_ascii() && word.starts_with(wanted)
+    };
+    match other[..] {
+        [] => false,
+        [one] if one.is_ascii() && one.len() <= 3 => words == other,
+        _ => words
+            .windows(other.len())
+            .any(|run| run.iter().zip(&other).all(|(word, wanted)| is_same(&word, &wanted))),
+    }
 }
 
 /// Whether a message that resumes a request says nothing but that and its id.

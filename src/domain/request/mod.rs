@@ -239,25 +239,35 @@ pub struct Followup {
 /// Words by which somebody says that a message is not for the run under way.
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
-/// How somebody begins who will answer later, in English.
-const PROMISES: [&str; 3] = ["i'll ", "i will ", "let me "];
+/// How somebody begins who will answer later, in English, after words that come before.
+const PROMISES: [&str; 5] = ["i ll ", "i will ", "let me ", "we ll ", "we will "];
+const BEFORE: [&str; 8] =
+    ["ok ", "okay ", "sure ", "sorry ", "yes ", "well ", "tomorrow ", "later "];
 /// And how they go on.
-const PROMISED: [&str; 9] = [
+const PROMISED: [&str; 13] = [
     "answer",
     "reply",
     "respond",
     "get back",
+    "come back",
     "think",
     "check",
     "look",
     "let you know",
     "tell you",
+    "decide",
+    "ask",
+    "see",
 ];
-/// What they say in Korean, and with a later time.
+/// What they say in Korean: a promise, or a later time and that they will, without a choice.
 const KOREAN_PROMISES: [&str; 6] =
     ["답할게", "답변드릴게", "알려드릴게", "말씀드릴게", "생각해볼게", "확인해볼게"];
 const KOREAN_LATER: [&str; 3] = ["나중에", "내일", "이따"];
-const KOREAN_WILL: [&str; 4] = ["할게", "드릴게", "볼게", "하겠습니다"];
+const KOREAN_WILL: [&str; 7] =
+    ["할게요", "할게", "드릴게요", "드릴게", "볼게요", "볼게", "하겠습니다"];
+
+/// Words by which somebody says that it is done.
+const DONE: [&str; 7] = ["done", "fixed", "ready", "했어요", "했습니다", "완료", "됐어요"];
 
 /// Words that alone put it off.
 const LATER: [&str; 5] = ["later", "soon", "나중에", "잠시만요", "잠시만"];
@@ -342,15 +352,30 @@ impl Followup {
     /// Whether it says no more than that an answer comes later.
     #[must_use]
     pub fn puts_off(&self) -> bool {
-        let words = self.body.to_lowercase().replace('\u{2019}', "'");
+        let words = self.body.to_lowercase();
         let said = said(&words);
-        let promised = PROMISES.iter().find_map(|it| words.trim_start().strip_prefix(it));
+        let flat = said.join(" ");
+        let mut rest = flat.as_str();
+        while let Some(behind) = BEFORE.iter().find_map(|it| rest.strip_prefix(it)) {
+            rest = behind;
+        }
+        let promised = PROMISES.iter().find_map(|it| rest.strip_prefix(it));
         let promised = promised.is_some_and(|rest| PROMISED.iter().any(|it| rest.starts_with(it)));
-        let korean: String = words.split_whitespace().collect();
-        let holds = |all: &[&str]| all.iter().any(|it| korean.contains(it));
-        let promises =
-            promised || holds(&KOREAN_PROMISES) || holds(&KOREAN_LATER) && holds(&KOREAN_WILL);
+        let joined = said.concat();
+        let is_later = |word: &&str| KOREAN_LATER.iter().any(|it| word.starts_with(it));
+        let will = said.last().is_some_and(|word| KOREAN_WILL.iter().any(|it| word.ends_with(it)));
+        let promises = promised
+            || KOREAN_PROMISES.iter().any(|it| joined.contains(it))
+            || will && said.iter().any(is_later) && !said.iter().any(|word| word.ends_with('로'));
         said.len() <= 12 && promises || said.len() == 1 && LATER.contains(&said[0])
+    }
+
+    /// Whether it says no more than that something is done.
+    #[must_use]
+    pub fn says_done(&self) -> bool {
+        let words = self.body.to_lowercase();
+        let said = said(&words);
+        (1..=3).contains(&said.len()) && said.iter().any(|word| DONE.contains(word))
     }
 
     /// Whether it is a yes and no more: it asks for nothing, but where something was asked.

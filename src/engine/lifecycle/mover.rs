@@ -48,7 +48,12 @@ pub(super) fn follow(
         } else {
             may_pass
         };
-        let is_its = step.kind == StepKind::Verdict || state.route.refused_by == Some(step.name);
+        let refused_by = state.route.refused_by.and_then(|name| lifecycle.step(name));
+        // A review that the way leaves out by now is another review's to make good.
+        let is_its = step.kind == StepKind::Verdict
+            || refused_by.is_some_and(|it| {
+                it.name == step.name || it.kind != StepKind::Verdict && state.route.leaves_out(it)
+            });
         if outcome == StepOutcome::Pass && decides && is_its {
             state.route.refused_by = None;
         } else if outcome == StepOutcome::Revise {

@@ -230,6 +230,9 @@ fn who_answers_later_has_not_answered() {
         "내일 답할게요",
         "생각해 볼게요",
         "잠시만요",
+        "I'll let you know tomorrow",
+        "ok, I'll decide tomorrow",
+        "나중에 답변 드릴게요",
     ] {
         let (mut world, id) = asked(policy(), FEATURE);
         world.deliver();
@@ -238,9 +241,13 @@ fn who_answers_later_has_not_answered() {
         assert!(decided(&world, &id).is_empty(), "{words}");
     }
     // What promises nothing but a choice is one, and so is what an option says.
-    for words in
-        ["I'll take the first one", "첫 번째로 할게요", "tomorrow", "casual, and later both"]
-    {
+    for words in [
+        "I'll take the first one",
+        "첫 번째로 할게요",
+        "내일 배포하는 걸로 할게요",
+        "tomorrow",
+        "casual, later both",
+    ] {
         let (mut world, id) = asked(policy(), FEATURE);
         world.deliver();
         world.submit(Event::Message(in_room(&world, &id, words)));

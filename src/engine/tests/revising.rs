@@ -420,6 +420,8 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
     for (words, answer) in [
         ("cancel it please", "the dark one"),
         ("withdraw this", "approved"),
+        ("cancel this, we don't need it any more", "주문 취소"),
+        ("ok, cancel my request", "취소선으로 해 주세요"),
         ("취소해 주세요", "네, 배포해 주세요"),
         ("이 요청은 취소해 주세요", "cancel the old one and take the dark one"),
     ] {
