@@ -139,15 +139,13 @@ pub(super) fn names(text: &str, other: &str) -> bool {
     let words: Vec<&str> = text.split(is_between_words).filter(|it| !it.is_empty()).collect();
     let other: Vec<&str> = other.split(is_between_words).filter(|it| !it.is_empty()).collect();
     // Korean words have endings.
-    let is_same = |word: &&str, wanted: &&str| {
+    let is_same = |(word, wanted): (&&str, &&str)| {
         word == wanted || !wanted.is_ascii() && word.starts_with(wanted)
     };
     match other[..] {
         [] => false,
         [one] if one.is_ascii() && one.len() <= 3 => words == other,
-        _ => words
-            .windows(other.len())
-            .any(|run| run.iter().zip(&other).all(|(word, wanted)| is_same(&word, &wanted))),
+        _ => words.windows(other.len()).any(|run| run.iter().zip(&other).all(is_same)),
     }
 }
 
