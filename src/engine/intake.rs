@@ -285,18 +285,22 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     // What reads as work or as a question may be about anything.
     let intent = intent::read(&message.content).intent;
     let is_new = intent.is_some();
+    let is_other_work = !matches!(intent, None | Some(Intent::Control | Intent::Resume));
     let words = Followup::command("", message.content.clone(), turn.now);
-    let is_short = words.is_assent() || words.says_done();
-    let is_about_it =
-        is_short || words::only_cancel(&message.content) || words::only_resume(&message.content);
+    let says_so = words.is_assent() || words.says_done();
+    let is_about_it = says_so && !is_other_work
+        || words::only_cancel(&message.content)
+        || words::only_resume(&message.content);
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
         let is_reply = message.reply_to.is_some();
         let is_here = request.blocked.as_ref().is_some_and(|it| match message.guild_id {
             // Between the two of them nearly everything is about it, but for new work.
             None => {
-                let asks = matches!(it.code, BlockCode::Questions | BlockCode::RoleBlocked)
-                    || it.code.asks_for_words() && !is_new;
+                let asks = matches!(
+                    it.code,
+                    BlockCode::Questions | BlockCode::RoleBlocked | BlockCode::Parts
+                ) || it.code.asks_for_words() && !is_other_work;
                 route.is_dm && (is_reply || it.paused_by.is_none() && (asks || is_about_it))
             }
             Some(_) => {

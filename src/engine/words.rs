@@ -66,8 +66,10 @@ pub(super) fn only_cancel(text: &str) -> bool {
         "thanks", "d", "be",
     ];
     const VERBS: [&str; 4] = ["cancel", "withdraw", "abort", "stop"];
-    const KOREAN: [&str; 25] = [
+    const KOREAN: [&str; 19] = [
         "이",
+        "그",
+        "저",
         "이거",
         "이건",
         "이것",
@@ -83,38 +85,26 @@ pub(super) fn only_cancel(text: &str) -> bool {
         "네",
         "넵",
         "해",
-        "해요",
-        "해줘",
-        "해주세요",
-        "주세요",
-        "줘",
-        "부탁해요",
-        "부탁드려요",
-        "부탁드립니다",
-        "주시겠어요",
-    ];
-    const KOREAN_ENDS: [&str; 12] = [
-        "",
-        "요",
-        "해",
-        "해요",
-        "해줘",
-        "해주세요",
-        "할게요",
-        "할래요",
-        "합니다",
         "바랍니다",
-        "하죠",
-        "하자",
     ];
+    const KOREAN_BEGINS: [&str; 11] =
+        ["해주", "해줘", "해요", "주시", "주세", "주십", "주실", "줘", "줄래", "부탁", "하겠"];
+    const KOREAN_VERBS: [&str; 8] = ["하", "해", "할", "합", "부탁", "바랍", "시켜", "요"];
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split(is_between_words).filter(|word| !word.is_empty()).collect();
     let is_verb = |word: &str| {
         let korean = ["취소", "철회"].iter().find_map(|it| word.strip_prefix(it));
-        VERBS.contains(&word) || korean.is_some_and(|end| KOREAN_ENDS.contains(&end))
+        let ends = |end: &str| {
+            end.is_empty()
+                || KOREAN_VERBS.iter().any(|it| end.starts_with(it)) && !end.starts_with("하지")
+        };
+        VERBS.contains(&word) || korean.is_some_and(ends)
     };
     let is_filler = |word: &str| {
-        FILLERS.contains(&word) || KOREAN.contains(&word) || ids(word).next().is_some()
+        FILLERS.contains(&word)
+            || KOREAN.contains(&word)
+            || KOREAN_BEGINS.iter().any(|it| word.starts_with(it))
+            || ids(word).next().is_some()
     };
     let says_no_more = words.iter().all(|word| is_verb(word) || is_filler(word));
     if says_no_more {
@@ -132,9 +122,11 @@ pub(super) fn only_cancel(text: &str) -> bool {
     }
 }
 
-/// Whether a text names another one: all of its words stand in it, one after another. A short word, such as "no", has to be
-/// all that is said.
+/// Whether a text names another one: all of its words stand in it, one after another. Beside a short word, such as "no",
+/// nothing may stand but thanks.
 pub(super) fn names(text: &str, other: &str) -> bool {
+    const COURTESY: [&str; 8] =
+        ["thanks", "thank", "you", "thx", "please", "pls", "감사합니다", "감사해요"];
     let (text, other) = (text.to_lowercase(), other.to_lowercase());
     let words: Vec<&str> = text.split(is_between_words).filter(|it| !it.is_empty()).collect();
     let other: Vec<&str> = other.split(is_between_words).filter(|it| !it.is_empty()).collect();
@@ -144,7 +136,11 @@ pub(super) fn names(text: &str, other: &str) -> bool {
     };
     match other[..] {
         [] => false,
-        [one] if one.is_ascii() && one.len() <= 3 => words == other,
+        [one] if one.is_ascii() && one.len() <= 3 => {
+            words.split_first().is_some_and(|(first, rest)| {
+                *first == one && rest.iter().all(|word| COURTESY.contains(word))
+            })
+        }
         _ => words.windows(other.len()).any(|run| run.iter().zip(&other).all(is_same)),
     }
 }

@@ -240,9 +240,8 @@ pub struct Followup {
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
 /// How somebody begins who will answer later, in English, after words that come before.
-const PROMISES: [&str; 5] = ["i ll ", "i will ", "let me ", "we ll ", "we will "];
-const BEFORE: [&str; 8] =
-    ["ok ", "okay ", "sure ", "sorry ", "yes ", "well ", "tomorrow ", "later "];
+const PROMISES: [&str; 3] = ["i ll ", "i will ", "let me "];
+const BEFORE: [&str; 7] = ["ok ", "okay ", "sure ", "sorry ", "well ", "tomorrow ", "later "];
 /// And how they go on.
 const PROMISED: [&str; 13] = [
     "answer",
@@ -259,15 +258,28 @@ const PROMISED: [&str; 13] = [
     "ask",
     "see",
 ];
+/// Words that may stand behind that.
+const BEHIND_PROMISE: usize = 3;
 /// What they say in Korean: a promise, or a later time and that they will, without a choice.
-const KOREAN_PROMISES: [&str; 6] =
-    ["답할게", "답변드릴게", "알려드릴게", "말씀드릴게", "생각해볼게", "확인해볼게"];
+const KOREAN_PROMISES: [&str; 9] = [
+    "답할게",
+    "답변할게",
+    "답변드릴게",
+    "알려줄게",
+    "알려드릴게",
+    "말씀드릴게",
+    "생각해볼게",
+    "확인할게",
+    "확인해볼게",
+];
 const KOREAN_LATER: [&str; 3] = ["나중에", "내일", "이따"];
 const KOREAN_WILL: [&str; 7] =
     ["할게요", "할게", "드릴게요", "드릴게", "볼게요", "볼게", "하겠습니다"];
 
 /// Words by which somebody says that it is done.
-const DONE: [&str; 7] = ["done", "fixed", "ready", "했어요", "했습니다", "완료", "됐어요"];
+const DONE: [&str; 8] =
+    ["done", "fixed", "ready", "again", "retry", "try", "committed", "installed"];
+const KOREAN_DONE: [&str; 6] = ["했어", "했습", "완료", "됐", "다시", "시도"];
 
 /// Words that alone put it off.
 const LATER: [&str; 5] = ["later", "soon", "나중에", "잠시만요", "잠시만"];
@@ -360,22 +372,31 @@ impl Followup {
             rest = behind;
         }
         let promised = PROMISES.iter().find_map(|it| rest.strip_prefix(it));
-        let promised = promised.is_some_and(|rest| PROMISED.iter().any(|it| rest.starts_with(it)));
+        let promised = promised.is_some_and(|rest| {
+            let behind = PROMISED.iter().find_map(|it| rest.strip_prefix(it));
+            let is_whole = |it: &&str| it.is_empty() || it.starts_with(' ');
+            let behind = behind.filter(is_whole);
+            behind.is_some_and(|it| it.split_whitespace().count() <= BEHIND_PROMISE)
+        });
         let joined = said.concat();
         let is_later = |word: &&str| KOREAN_LATER.iter().any(|it| word.starts_with(it));
-        let will = said.last().is_some_and(|word| KOREAN_WILL.iter().any(|it| word.ends_with(it)));
+        let wills = |word: &&str| KOREAN_WILL.iter().any(|it| word.ends_with(it));
         let promises = promised
             || KOREAN_PROMISES.iter().any(|it| joined.contains(it))
-            || will && said.iter().any(is_later) && !said.iter().any(|word| word.ends_with('로'));
+            || said.iter().any(wills)
+                && said.iter().any(is_later)
+                && !said.iter().any(|word| word.ends_with('로'));
         said.len() <= 12 && promises || said.len() == 1 && LATER.contains(&said[0])
     }
 
-    /// Whether it says no more than that something is done.
+    /// Whether it is short and says that something is done, or is to be tried again.
     #[must_use]
     pub fn says_done(&self) -> bool {
         let words = self.body.to_lowercase();
         let said = said(&words);
-        (1..=3).contains(&said.len()) && said.iter().any(|word| DONE.contains(word))
+        let is_done =
+            |word: &&str| DONE.contains(word) || KOREAN_DONE.iter().any(|it| word.contains(it));
+        said.len() <= 12 && said.iter().any(is_done)
     }
 
     /// Whether it is a yes and no more: it asks for nothing, but where something was asked.

@@ -233,6 +233,7 @@ fn who_answers_later_has_not_answered() {
         "I'll let you know tomorrow",
         "ok, I'll decide tomorrow",
         "나중에 답변 드릴게요",
+        "내일 확인할게요, 감사합니다",
     ] {
         let (mut world, id) = asked(policy(), FEATURE);
         world.deliver();
@@ -247,6 +248,8 @@ fn who_answers_later_has_not_answered() {
         "내일 배포하는 걸로 할게요",
         "tomorrow",
         "casual, later both",
+        "We'll respond with a 404",
+        "I'll check both of them at login and log out who fails",
     ] {
         let (mut world, id) = asked(policy(), FEATURE);
         world.deliver();

@@ -423,6 +423,8 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         ("cancel this, we don't need it any more", "주문 취소"),
         ("ok, cancel my request", "취소선으로 해 주세요"),
         ("취소해 주세요", "네, 배포해 주세요"),
+        ("취소하겠습니다", "취소 문제를 해결해 주세요"),
+        ("그 요청 취소해 주십시오", "취소하지 마세요"),
         ("이 요청은 취소해 주세요", "cancel the old one and take the dark one"),
     ] {
         let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
