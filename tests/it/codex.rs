@@ -311,16 +311,20 @@ async fn sessions_share_a_login_and_nothing_else() {
     assert_eq!(kept, 1, "the conversations of others are as they were");
 }
 
+/// A model by which an agent has used 1000 tokens, and works on.
+async fn spent_and_at_work() -> Place {
+    Place::playing(json!([
+        {"tool": "exec_command", "args": {"cmd": "true"}, "usage": {"in": 1000, "cached": 400, "out": 20}},
+        {"hang": true},
+    ]))
+    .await
+}
+
 /// With a login no call to a model comes by the proxy; what Codex writes down while it works is what there is to count.
 #[tokio::test]
 async fn a_run_at_work_is_counted_and_ended_for_its_budget() {
     let Some(binary) = codex() else { return };
-    let usage = json!({"in": 1000, "cached": 400, "out": 20});
-    let place = Place::playing(json!([
-        {"tool": "exec_command", "args": {"cmd": "true"}, "usage": usage},
-        {"hang": true},
-    ]))
-    .await;
+    let place = spent_and_at_work().await;
     let spec = run_of(&place, binary, "spent");
     ended_for_its_budget(&place, &spec, 1000).await;
 }
@@ -341,12 +345,7 @@ async fn what_was_done_when_the_budget_was_used_up_is_done() {
 #[tokio::test]
 async fn a_run_of_an_earlier_team_is_ended_for_its_budget() {
     let Some(binary) = codex() else { return };
-    let usage = json!({"in": 1000, "cached": 400, "out": 20});
-    let place = Place::playing(json!([
-        {"tool": "exec_command", "args": {"cmd": "true"}, "usage": usage},
-        {"hang": true},
-    ]))
-    .await;
+    let place = spent_and_at_work().await;
     let spec = run_of(&place, binary, "outlives");
     let (driver, nobody) = (Driver::default(), Watch::default());
     tokio::select! {
