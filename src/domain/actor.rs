@@ -64,6 +64,15 @@ impl Actor {
         }
     }
 
+    /// The id of somebody in Discord.
+    #[must_use]
+    pub const fn person_id(&self) -> Option<UserId> {
+        match self {
+            Self::Person { author, .. } => Some(author.id),
+            Self::Deleter | Self::Operator | Self::Agent { .. } => None,
+        }
+    }
+
     /// Their name, for people.
     #[must_use]
     pub fn name(&self) -> String {

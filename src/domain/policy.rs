@@ -16,7 +16,7 @@ use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::modes::{DiscoveryScope, PlanningMode, SprintMode, StartMode};
 use crate::domain::role::Role;
-use crate::domain::routes::{LaneChoice, Routes};
+use crate::domain::routes::{LaneChoice, LaneSource, Routes};
 
 /// What a person may do. Later ones include earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -289,11 +289,14 @@ const fn one_mebibyte() -> u32 {
 }
 
 impl GateTable {
-    /// What is settled about the plan of a request: by the stricter of what the rules and the orchestrator take it for.
+    /// What is settled about the plan of a request: by the stricter of what the rules and the orchestrator take it for,
+    /// and of all where nobody is sure of that.
     #[must_use]
     pub fn of_plan(&self, lane: Option<LaneChoice>) -> Stance {
         let read = lane.map(|lane| [lane.by_rules, lane.by_orchestrator]).unwrap_or_default();
         let known = read.iter().flatten().map(|intent| self.plan.of(Some(*intent)));
+        let is_unsure = lane.is_some_and(|lane| lane.source == LaneSource::Unsure);
+        let known = known.chain(is_unsure.then(|| self.plan.of(None)));
         known.min_by_key(|stance| stance.strictness()).unwrap_or_else(|| self.plan.of(None))
     }
 

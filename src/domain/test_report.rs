@@ -28,6 +28,9 @@ pub struct TestOutcomes {
     pub failed: BTreeSet<String>,
     /// Those that were not run.
     pub skipped: BTreeSet<String>,
+    /// Whether output was dropped, so that it is not known which ran.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
 }
 
 impl TestOutcomes {
@@ -196,6 +199,10 @@ pub fn compare(name: &str, base: Option<ComparedRun<'_>>, now: ComparedRun<'_>) 
         (true | false, true) => found.broken = failures(name, now),
         (false, false) => {}
     }
+    if !now.failed && !after.is_cut {
+        // Tests had names and have none: whether one of them ran nobody knows.
+        found.lost = before.passed.iter().cloned().collect();
+    }
     found
 }
 
@@ -215,7 +222,7 @@ mod tests {
 
     fn tests(passed: &[&str], failed: &[&str]) -> TestOutcomes {
         let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        TestOutcomes { passed: all(passed), failed: all(failed), skipped: BTreeSet::new() }
+        TestOutcomes { passed: all(passed), failed: all(failed), ..TestOutcomes::default() }
     }
 
     fn beside(base: Option<(bool, &TestOutcomes)>, now: (bool, &TestOutcomes)) -> Comparison {
@@ -254,6 +261,12 @@ mod tests {
         };
         assert_eq!(lost(&left_out), ["red"]);
         assert_eq!(lost(&tests(&["a", "b"], &[])), ["c", "red"]);
+        // What names no test has run none, unless its output was dropped; what only ever names failures runs all the same.
+        assert_eq!(lost(&tests(&[], &[])), ["a", "b", "c"]);
+        assert_eq!(lost(&TestOutcomes { is_cut: true, ..tests(&[], &[]) }), [""; 0]);
+        let only_failures = tests(&[], &["red"]);
+        let mended = beside(Some((true, &only_failures)), (false, &tests(&[], &[])));
+        assert_eq!((mended.lost.first, mended.mended.first), (vec![], vec!["red".to_owned()]));
         // As pytest names what is left out.
         let by_place = |place: &str, passed: &[&str]| TestOutcomes {
             skipped: BTreeSet::from([place.to_owned()]),

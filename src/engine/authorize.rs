@@ -118,7 +118,7 @@ pub enum Denied {
     OwnVoice,
     /// This cannot be done by this way in, whoever does it.
     NotThisWay,
-    /// Somebody else has to decide what this person asked for.
+    /// Somebody else has to decide what this person asked for or added to.
     OwnRequest,
     /// It was said to the team alone, and stays between the two.
     Private,
@@ -157,16 +157,19 @@ fn check(
         Actor::Agent { .. } => return Err(Denied::MissingRight(right_for(action, false))),
         Actor::Person { author, guild_id, .. } => (author, *guild_id),
     };
-    let own = match resource {
-        Resource::Team => false,
-        Resource::Request(request) => request.conversation.reply_route.author_id == Some(author.id),
+    let (own, asked_for_part) = match resource {
+        Resource::Team => (false, false),
+        Resource::Request(request) => (
+            request.conversation.reply_route.author_id == Some(author.id),
+            request.params.other_askers.contains(&author.id),
+        ),
     };
     person(policy, author, guild, right_for(action, own))?;
     let is_private = |request: &Request| request.conversation.reply_route.is_dm && !own;
     if matches!((action, resource), (Action::Say, Resource::Request(it)) if is_private(it)) {
         return Err(Denied::Private);
     }
-    if action == Action::Decide && own && policy.four_eyes {
+    if action == Action::Decide && (own || asked_for_part) && policy.four_eyes {
         return Err(Denied::OwnRequest);
     }
     Ok(())

@@ -9,7 +9,7 @@ use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{questions, runs, say, train, words};
+use super::{lanes, questions, runs, say, train, words};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -131,9 +131,14 @@ pub(super) fn steer(
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
     }
     let is_others = request.conversation.reply_route.is_other(granted.actor());
-    let words = Followup { is_others, ..Followup::command(&name, text.to_owned(), now) };
+    let author_id = granted.actor().person_id();
+    let words = Followup { is_others, author_id, ..Followup::command(&name, text.to_owned(), now) };
     let key = words.key();
     request.params.take_in(words);
+    lanes::follow_new_signals(turn, id);
+    let Some(request) = turn.request(id) else {
+        return Err(("unknown_request", json!({ "request_id": id.as_str() })));
+    };
     let blocked = request.status == RequestStatus::Blocked;
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);
@@ -213,6 +218,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         message_id: Some(message.message_id),
         channel_id: Some(message.channel_id),
         author_name: message.author.name.clone(),
+        author_id: Some(message.author.id),
         body: message.content.clone(),
         artifacts,
         at: now,
@@ -220,6 +226,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         at_gate: false,
         guides: false,
     });
+    lanes::follow_new_signals(turn, id);
     tell_of_missing_files(turn, message, id);
     reaches_somebody(turn, id, message.message_id);
     true

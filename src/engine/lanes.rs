@@ -37,6 +37,10 @@ pub fn choose(
         (Some(rules), Some(told)) if same => {
             (if is_sure { told } else { rules.max(told) }, LaneSource::Both)
         }
+        // Nor makes work of a question by the shortest lane.
+        (Some(rules), Some(told)) if rules == Lane::Answer && !is_sure => {
+            (told.max(routes.unsure), LaneSource::Unsure)
+        }
         (Some(rules), Some(told)) => (rules.max(told), LaneSource::Longer),
         (Some(rules), None) => (rules, LaneSource::Rules),
         (None, Some(told)) if is_sure => (told, LaneSource::Orchestrator),
@@ -51,11 +55,14 @@ pub fn choose(
     LaneChoice { lane, source, by_rules, by_orchestrator, shortened: None }
 }
 
-/// Notes the signals of the routes that are in a request's words, beside those that it has of the words that it comes of.
+/// Notes the signals of the routes that are in a request's words, and in what was written to it since, beside those that
+/// it has of the words that it comes of.
 pub(super) fn read_signals(turn: &mut Turn<'_>, id: &RequestId) -> Vec<String> {
     let routes = &turn.policy.routes;
     let Some(request) = turn.edit(id) else { return Vec::new() };
-    for name in routes.signals_in(&request.body) {
+    let asked = request.params.followups.iter().filter(|words| !words.at_gate || words.guides);
+    let words = asked.map(|words| words.body.as_str()).chain([request.body.as_str()]);
+    for name in words.flat_map(|words| routes.signals_in(words)).collect::<Vec<_>>() {
         if !request.route.signals.contains(&name) {
             request.route.signals.push(name);
         }
@@ -204,7 +211,9 @@ pub(super) fn outgrown(turn: &Turn<'_>, request: &Request) -> Option<Value> {
         json!({ "why": "dependency", "path": path })
     } else if !turn.policy.has_checks() {
         json!({ "why": "unproven" })
-    } else if fast.tests && evidence.is_some_and(|it| it.is_green() && tests(it) == 0) {
+    } else if evidence.is_some_and(|it| !it.is_green()) {
+        json!({ "why": "not_green" })
+    } else if fast.tests && evidence.is_some_and(|it| tests(it) == 0) {
         json!({ "why": "untested" })
     } else {
         return None;

@@ -288,7 +288,8 @@ fn tell_of_taking_back(turn: &mut Turn<'_>, id: &RequestId, words: &Followup) {
     let said = say::cut(&words.body, TAKEN_BACK);
     let body = format!("I took back what I wrote before; do not go by it: “{said}”");
     let command = Followup::command(&words.author_name, body, turn.now);
-    let taking_back = Followup { is_others: words.is_others, ..command };
+    let Followup { is_others, author_id, .. } = *words;
+    let taking_back = Followup { is_others, author_id, ..command };
     let key = taking_back.key();
     let Some(request) = turn.edit(id) else { return };
     request.params.take_in(taking_back);

@@ -95,7 +95,7 @@ fn changed(
     match change {
         RouteChange::Lane(Lane::Answer) => just_answer(turn, &may_lengthen()?, request),
         RouteChange::Lane(lane) => {
-            let now = request.route.lane.map_or(Lane::Full, |choice| choice.lane);
+            let now = chosen(request).map_or(Lane::Full, |choice| choice.lane);
             let by = if lane < now {
                 let granted = authorize(policy, actor, Resource::Request(request));
                 let granted: Granted<act::Shorten> =
@@ -128,6 +128,12 @@ fn changed(
     }
 }
 
+/// The lane by which a request is worked on; none where a person wants an answer instead, which says nothing of how
+/// work may be done.
+fn chosen(request: &Request) -> Option<LaneChoice> {
+    request.route.lane.filter(|choice| choice.lane != Lane::Answer)
+}
+
 fn take_lane(
     turn: &mut Turn<'_>,
     request: &Request,
@@ -138,9 +144,9 @@ fn take_lane(
     let wanted = lane;
     let choice = lanes::with_plan(turn, id, LaneChoice::named(lane, request.route.lane));
     let lane = choice.lane;
-    let is_shorter = request.route.lane.is_some_and(|choice| lane < choice.lane);
+    let is_shorter = chosen(request).is_some_and(|choice| lane < choice.lane);
     // Before a lane is chosen every shorter one than the longest is a shortening, as it is for the right to it.
-    let is_shortened = match request.route.lane {
+    let is_shortened = match chosen(request) {
         Some(before) => is_shorter || before.is_shortened() && before.lane == lane,
         None => lane < Lane::Full,
     };

@@ -17,6 +17,7 @@ use crate::domain::envelope::{
 };
 use crate::domain::evidence::Isolation;
 use crate::domain::ids::{BootId, CallId, MessageId, RequestId, RunId};
+use crate::domain::lifecycle::StepKind;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
 use crate::domain::refusal::Refusal;
@@ -98,17 +99,22 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
 /// How often a run is begun again that something cuts off, such as a stop of the team.
 const GENERATIONS: u32 = 20;
 
-/// The prompt of a run holds what was written so far, as it is now. Whoever judges what was made before is not who heeds it.
+/// The prompt of a run holds what was written so far, as it is now.
 fn read(turn: &mut Turn<'_>, run: &Run) {
-    let judges = judges(turn, run);
-    if let Some(request) = turn.edit(&run.request_id).filter(|_| !judges) {
+    let heeds = heeds_words(turn, run);
+    if let Some(request) = turn.edit(&run.request_id).filter(|_| heeds) {
         request.params.all_read();
     }
 }
 
-/// Whether a run judges what was made before.
-fn judges(turn: &Turn<'_>, run: &Run) -> bool {
-    run.step.is_some() && turn.step(&run.request_id).is_some_and(|step| step.kind.judges())
+/// Whether a run is who heeds what people write: not who judges what was made before, nor who builds by a plan that
+/// somebody has let through.
+fn heeds_words(turn: &Turn<'_>, run: &Run) -> bool {
+    let step = run.step.and_then(|_| turn.step(&run.request_id));
+    !step.is_some_and(|step| {
+        step.kind.judges()
+            || step.kind == StepKind::Change && gates::plan::binds(turn, &run.request_id)
+    })
 }
 
 /// Whether a request waits for this run.
@@ -418,7 +424,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let mut scope = String::new();
     let heard = turn.request(&run.request_id).map(|request| heard(&run, request, &report.heard));
     let heard = heard.unwrap_or_default();
-    let judges = judges(turn, &run);
+    let heeds = heeds_words(turn, &run);
     if let Some(request) = turn.edit(&run.request_id) {
         request.work.active_run = None;
         if request.todo_id.is_some() {
@@ -427,7 +433,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         }
         request.params.agent = label;
         scope = request.scope.clone();
-        if !judges {
+        if heeds {
             if heard.contains(&request.words_key()) {
                 request.params.unread_edit = false;
             }

@@ -197,6 +197,7 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
         request.params.persons_words = own.or_else(|| is_planned.then(|| of.body.clone()));
         request.params.followups.clone_from(&of.params.followups);
         request.params.others_wrote = of.params.others_wrote;
+        request.params.other_askers.clone_from(&of.params.other_askers);
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);
         request.conversation.room =
             channel.map(|_| Room { thread_id: None, card_id: None, card_digest: String::new() });

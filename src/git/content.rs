@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::build::CheckoutBuilder;
-use git2::{Config, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
+use git2::{Config, ErrorClass, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
 use sha2::{Digest as _, Sha256};
 
 use super::filter::Filters;
@@ -165,7 +165,7 @@ pub(super) fn look(
                 if let Some((id, mode)) = tracked.get(&path).filter(|it| objects.exists(it.0)) {
                     index.add(&plain_entry(path.clone(), *id, *mode))?;
                 }
-                index.add_path(as_path(&path))?;
+                index.add_path(as_path(&path)).map_err(|error| not_taken(&path, error))?;
                 let added = index.get_path(as_path(&path), 0);
                 added.map(|it| (it.id, it.mode)).ok_or_else(|| git2::Error::from_str("no entry"))?
             }
@@ -193,6 +193,16 @@ pub(super) fn look(
         unless_full(new.write(seen, before))?;
     }
     Ok(Look { changes, submodules })
+}
+
+/// Why a file could not be added, where that is for what it is and not for what happened meanwhile.
+fn not_taken(path: &[u8], error: git2::Error) -> GitError {
+    if matches!(error.class(), ErrorClass::Index | ErrorClass::Filter) {
+        let (path, reason) = (as_path(path).to_owned(), error.message().to_owned());
+        GitError::NotTaken { path, reason }
+    } else {
+        error.into()
+    }
 }
 
 /// Refuses files in submodules that are not those of their commits. One without any files is one that was not
@@ -861,7 +871,7 @@ pub(super) fn reset(
 }
 
 /// [`write_tree`] where nobody is at work: what was changed in submodules and their list is put back, of repositories that were made
-/// inside goes what makes them some, and files go that are too large to be read.
+/// inside goes what makes them some, and files go that are too large to be read or that git does not take.
 pub(super) fn write_settled(
     view: &Repository,
     filters: &Filters,
@@ -875,7 +885,10 @@ pub(super) fn write_settled(
                 make_way(root, &path)?;
                 files::remove_any(&root.join(path))?;
             }
-            (Err(GitError::FileTooLarge { path, .. }), Some(root)) => {
+            (
+                Err(GitError::FileTooLarge { path, .. } | GitError::NotTaken { path, .. }),
+                Some(root),
+            ) => {
                 files::remove_any(&root.join(&path))?;
                 if base.get_path(&path).is_ok() {
                     write_some(view, filters, base, root, &[&path])?;

@@ -65,6 +65,14 @@ pub enum GitError {
         /// How large it is.
         bytes: u64,
     },
+    /// A file was made that git does not take: by its name, or by what a rule of the repository says of it.
+    #[error("git does not take {path:?}: {reason}; remove it, or give it another name")]
+    NotTaken {
+        /// Relative to the project's root.
+        path: PathBuf,
+        /// Git's own words.
+        reason: String,
+    },
     /// A file was changed where the project has a submodule.
     #[error(
         "{} lies in the submodule {}, which stays at its commit; change it in its own repository, and ask for its new \

@@ -255,6 +255,7 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     let old = repository.find_commit(plan.old.0)?.tree()?;
     let new = repository.find_commit(plan.new.0)?.tree()?;
     let head_log = checkout.git_dir.join("logs/HEAD");
+    let root = checkout.root.clone();
     let change = Move::new(project, checkout.git_dir, checkout.root, &old, &new)?;
     if at != plan.old && at != plan.new {
         return match change.abandon()? {
@@ -282,6 +283,11 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
         if let Some(head) = move_ref(project, &repository, plan)? {
             change.unstage()?;
             return Ok(MergeOutcome::BranchMoved { head });
+        }
+        if Repository::open(&root)?.head()?.target() == Some(plan.old.0) {
+            // A branch is begun without git's lock: they are on one of their own by now, and their files are of that.
+            change.unstage()?;
+            return Ok(MergeOutcome::Merged { kept: Vec::new() });
         }
         refs::append_log(&head_log, Some(plan.old.0), plan.new.0, REASON)?;
     }

@@ -330,12 +330,13 @@ impl Project {
     /// Opens the repository so that every object and ref it writes is synced before the call returns.
     ///
     /// libgit2 reads `core.fsyncObjectFiles`; the key stands in a file of ours, because the git program
-    /// warns about it when it finds it in the repository's own configuration.
+    /// warns about it when it finds it in the repository's own configuration. What `core.safecrlf` would refuse is a
+    /// warning to a person at their keyboard; agents' files are taken as the rules for line ends make them.
     pub(super) fn repository(&self) -> Result<Repository> {
         let repository = Repository::open(&self.path)?;
         let settings = self.private_dir()?.join("sync.config");
-        if !files::exists(&settings) {
-            files::write_durable(&settings, "[core]\n\tfsyncObjectFiles = true\n")?;
+        if files::read_text_if_present(&settings)?.as_deref() != Some(OWN_SETTINGS) {
+            files::write_durable(&settings, OWN_SETTINGS)?;
         }
         repository.config()?.add_file(&settings, ConfigLevel::App, true)?;
         Ok(repository)
@@ -346,6 +347,9 @@ impl Project {
         tip(repository, &self.branch_ref())
     }
 }
+
+/// What holds for git where the team uses it, whatever the repository says.
+const OWN_SETTINGS: &str = "[core]\n\tfsyncObjectFiles = true\n\tsafecrlf = false\n";
 
 /// Tells libgit2 about partial clones: nothing has to be fetched for what is there.
 fn know_extensions() -> Result<()> {

@@ -16,6 +16,7 @@ use super::guild::Guild;
 use super::ids::Id;
 use super::model::{CONTENT_LIMITED, MEMBERS_LIMITED, PRESENCE_LIMITED};
 use super::payload;
+use super::rest::threads::archive_silent;
 use super::session::Session;
 
 /// Milliseconds between heartbeats, as announced.
@@ -356,6 +357,7 @@ fn identify(guild: &Guild, data: &Value) -> Result<Option<Arc<Session>>, End> {
         // The platform takes the token away from who logs in too often; here it stays good.
         return Err(End::Close(4004, "Authentication failed."));
     }
+    archive_silent(guild);
     // READY and the guild come first in the ring. Opening under the state's lock keeps any other
     // event from slipping in between.
     let session = guild.render(Some(user), |render| {

@@ -141,7 +141,7 @@ pub(crate) struct Thread {
     pub(crate) private: bool,
     pub(crate) archived: bool,
     pub(crate) locked: bool,
-    /// Minutes of silence after which Discord archives; kept, never acted on.
+    /// Minutes of silence after which it goes into the archive: when somebody logs in, or begins another one.
     pub(crate) auto_archive: u32,
     pub(crate) archive_changed: DateTime<Utc>,
     pub(crate) members: BTreeSet<Id>,

@@ -257,6 +257,17 @@ impl State {
         self.users.values().filter(|user| user.member)
     }
 
+    /// Open threads in which nothing was written for as long as their archive waits.
+    pub(crate) fn silent_threads(&self, now: DateTime<Utc>) -> impl Iterator<Item = &Channel> {
+        self.threads(None).filter(move |channel| {
+            let last = self.messages_in(channel.id).next_back().map_or(channel.id, |it| it.id);
+            channel.thread().is_some_and(|thread| {
+                let since = last.time().max(thread.archive_changed);
+                !thread.archived && now - since >= Duration::minutes(thread.auto_archive.into())
+            })
+        })
+    }
+
     /// The threads under a channel, or all.
     pub(crate) fn threads(&self, parent: Option<Id>) -> impl Iterator<Item = &Channel> {
         self.channels.values().filter(move |channel| {

@@ -1,5 +1,7 @@
 //! What a role is told about the sprint and the backlog that its request belongs to.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,10 +9,11 @@ use serde_json::{Value, json};
 
 use crate::agents::{OpenRequest, SprintBrief, TaskDocument, Work};
 use crate::domain::criterion::Criterion;
+use crate::domain::ids::TodoId;
 use crate::domain::item::Item;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, DutyDetails, Sprint};
+use crate::domain::sprint::{Duty, DutyDetails, Sprint, Todo, TodoStatus};
 use crate::domain::state::State;
 use crate::engine::contract;
 
@@ -19,6 +22,8 @@ const OPEN: usize = 10;
 
 /// Items of the backlog that a role is shown.
 const ITEMS: usize = 60;
+/// Todos of a sprint that whoever does one of them is told of.
+const TODOS_TOLD: usize = 20;
 /// Findings, candidates or blocked items that a role is shown.
 const FACTS: usize = 60;
 /// Where sprints have their documents, in the workspace.
@@ -38,7 +43,10 @@ pub(super) fn work(state: &State, request: &Request, root: &Path, web: bool) -> 
         duty,
         planning_step: request.planning_step(),
         reopens: reopens(request),
-        sprint: sprint.map(|sprint| brief(sprint, root)),
+        sprint: sprint.map(|sprint| match (duty, &request.todo_id) {
+            (None, Some(own)) => brief_of_todo(sprint, own, root),
+            (Some(_), _) | (None, None) => brief(sprint, root),
+        }),
         item: item.map(|item| item.without_todo()),
         web,
         ..Work::default()
@@ -155,10 +163,41 @@ fn brief(sprint: &Sprint, root: &Path) -> SprintBrief {
         artifacts: sprint.kickoff.artifacts.clone(),
         research: sprint.planning.research.clone(),
         todos: sprint.work.todos.clone(),
+        todos_left_out: 0,
         commits: sprint.work.commits.clone(),
         closeout: sprint.closing.status.map(|it| it.as_str().to_owned()).unwrap_or_default(),
         uncommitted_paths: sprint.closing.uncommitted_paths.clone(),
     }
+}
+
+/// For whoever does one of its todos: of the others those that it depends on or that depend on it, what is under
+/// way beside it, and what ended last. A long sprint makes no prompt longer.
+fn brief_of_todo(sprint: &Sprint, own: &TodoId, root: &Path) -> SprintBrief {
+    let id = |todo: &Todo| todo.progress.todo_id.clone();
+    let on = sprint.work.todos.iter().find(|todo| todo.progress.todo_id == *own);
+    let on = on.map(|todo| todo.depends_on.as_slice()).unwrap_or_default();
+    let mut nearest: Vec<&Todo> = sprint.work.todos.iter().collect();
+    nearest.sort_by_key(|todo| {
+        let progress = &todo.progress;
+        let near = match progress.status {
+            _ if progress.todo_id == *own => 0,
+            _ if on.contains(&progress.todo_id) || todo.depends_on.contains(own) => 1,
+            TodoStatus::Running | TodoStatus::Uncommitted => 2,
+            TodoStatus::Queued
+            | TodoStatus::Committed
+            | TodoStatus::Completed
+            | TodoStatus::Blocked
+            | TodoStatus::Failed
+            | TodoStatus::Cancelled => 3,
+        };
+        (near, Reverse(progress.ended_at))
+    });
+    let told: BTreeSet<TodoId> = nearest.into_iter().take(TODOS_TOLD).map(id).collect();
+    let mut brief = brief(sprint, root);
+    brief.commits.clear();
+    brief.todos.retain(|todo| told.contains(&todo.progress.todo_id));
+    brief.todos_left_out = sprint.work.todos.len() - brief.todos.len();
+    brief
 }
 
 /// The sprint's folder, relative to the workspace. Made of the name alone: a record of the older runtime
@@ -377,6 +416,41 @@ mod tests {
         };
         let (sixty, all) = (size(ITEMS), size(10_000));
         assert!(all.abs_diff(sixty) < 100, "{sixty} and {all} bytes");
+    }
+
+    #[test]
+    fn a_long_sprint_makes_no_todos_prompt_longer() {
+        let todo = |number: usize, status| {
+            let at = Timestamp::from_millis(i64::try_from(number).unwrap());
+            let mut todo =
+                Todo::new(TodoId::parse(&format!("todo-{number:06}")).unwrap(), "Louder", at);
+            todo.progress.status = status;
+            todo.progress.ended_at = status.is_terminal().then_some(at);
+            todo
+        };
+        let mut sprint = sprint();
+        let numbers = 0..200;
+        sprint.work.todos = numbers.map(|number| todo(number, TodoStatus::Committed)).collect();
+        sprint.work.todos.extend([todo(200, TodoStatus::Running), todo(201, TodoStatus::Running)]);
+        sprint.work.todos.extend((202..300).map(|number| todo(number, TodoStatus::Queued)));
+        sprint.work.todos[200].depends_on = vec![TodoId::parse("todo-000003").unwrap()];
+        sprint.work.todos[250].depends_on = vec![TodoId::parse("todo-000200").unwrap()];
+        let request = Request {
+            sprint_id: Some(sprint.sprint_id.clone()),
+            todo_id: Some(TodoId::parse("todo-000200").unwrap()),
+            ..Request::default()
+        };
+        let mut state = State::default();
+        state.apply(&Change::save(sprint));
+        let brief = work(&state, &request, Path::new("/team"), false).sprint.unwrap();
+        let told: Vec<String> =
+            brief.todos.iter().map(|todo| todo.progress.todo_id.to_string()).collect();
+        assert_eq!((told.len(), brief.todos_left_out), (TODOS_TOLD, 300 - TODOS_TOLD));
+        for near in ["todo-000003", "todo-000199", "todo-000200", "todo-000201", "todo-000250"] {
+            assert!(told.contains(&near.to_owned()), "{near} of {told:?}");
+        }
+        let whole = work(&state, &Request { todo_id: None, ..request }, Path::new("/team"), false);
+        assert_eq!(whole.sprint.unwrap().todos.len(), 300);
     }
 
     #[test]

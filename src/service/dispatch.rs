@@ -382,18 +382,19 @@ impl RunFollower<'_> {
         side: &mut HubSide,
         only_end: bool,
     ) -> Result<Follow, DispatchError> {
-        let given = run.controls.last().map_or(0, |control| control.number);
         let mut waiting = DiskWait::default();
-        let job = loop {
+        let (job, given) = loop {
             // Where nobody waits for it any more, what there is of it is ended, and makes room.
             if only_end || self.run().is_none_or(|(_, wanted)| !wanted) {
-                break None;
+                break (None, 0);
             }
             let (team, id) = (self.team, Some(&run.request_id));
             match self.job(run).await {
                 // The next start assigns it, with what is prepared.
                 Ok(_) if team.closing.is_cancelled() => return Ok(Follow::Done),
-                Ok(job) => break self.run().filter(|(_, wanted)| *wanted).map(|_| job),
+                Ok((job, given)) => {
+                    break (self.run().filter(|(_, wanted)| *wanted).map(|_| job), given);
+                }
                 Err(error) if waiting.was_for_room(team, id, &error, &team.closing).await => {}
                 Err(error) if team.closing.is_cancelled() => return Err(error),
                 Err(error) => return self.failed(run, side, error.to_string()).await,
@@ -405,19 +406,23 @@ impl RunFollower<'_> {
         Ok(Follow::On)
     }
 
-    /// What the worker is to do, made of the records as they are.
-    async fn job(&mut self, run: &Arc<Run>) -> Result<Payload, DispatchError> {
+    /// What the worker is to do, made of the records as they are, and the number of the last control that stands in it.
+    async fn job(&mut self, run: &Arc<Run>) -> Result<(Payload, u32), DispatchError> {
         self.team.store.settled().await?;
         let (team, envelope) = (Arc::clone(self.team), self.envelope.clone());
         let run = Arc::clone(run);
         let environments = self.environments(&run).await;
-        let job = {
+        let (job, given) = {
             let _one = self.team.git.lock().await;
-            tasks::blocking(move || job::job(&team, &envelope, &run, environments)).await??
+            // Before the request is read, of which the prompt is made: nothing is taken for told that is not.
+            let controls = self.run().map(|(run, _)| run.controls.clone()).unwrap_or_default();
+            let given = controls.last().map_or(0, |control| control.number);
+            let make = move || job::job(&team, &envelope, &run, &controls, environments);
+            (tasks::blocking(make).await??, given)
         };
         let job = worker::pack(&*self.team.transport, serde_json::to_string(&job)?).await?;
         self.blobs.push(job.clone());
-        Ok(job)
+        Ok((job, given))
     }
 
     /// What is prepared for a run. That is ended where nobody waits for the run any more, or the team ends.

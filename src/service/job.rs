@@ -6,6 +6,7 @@ use super::task::{self, TaskError};
 use super::team::Team;
 use crate::agents::Agent;
 use crate::assets::Network;
+use crate::domain::assignment::Control;
 use crate::domain::config::{AgentKind, AgentsConfig};
 use crate::domain::envelope::Envelope;
 use crate::domain::lifecycle::StepAccess;
@@ -73,11 +74,13 @@ fn proxy(team: &Team, run: &Run, agent: &Agent) -> Option<JobProxy> {
     needed.then_some(JobProxy { servers, outside, allowance, shared_budgets })
 }
 
-/// The job of a generation of a run. Blocks: it reads git, and the records, for which the store has to have settled.
+/// The job of a generation of a run; `controls` are what was written to it before its prompt is made, which holds them.
+/// Blocks: it reads git, and the records, for which the store has to have settled.
 pub(super) fn job(
     team: &Team,
     envelope: &Envelope,
     run: &Run,
+    controls: &[Control],
     environments: JobEnvironments,
 ) -> Result<JobSpec, TaskError> {
     let worktrees = team.worktrees();
@@ -100,6 +103,7 @@ pub(super) fn job(
         environments,
         proxy: proxy(team, run, &spec.agent),
         run: spec,
+        in_prompt: controls.iter().map(|control| control.message_id).collect(),
     })
 }
 

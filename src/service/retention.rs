@@ -88,11 +88,32 @@ fn remove_older(
     Ok(())
 }
 
+/// The instant of the look before, in milliseconds.
+const LOOKED: &str = "retention.looked";
+/// Days without a look after which a clock is not believed at once.
+const BELIEVED_DAYS: u64 = 30;
+
+/// Whether an instant is near the look before, which it takes the place of. What goes does not come back, and a machine
+/// may begin with a clock that is far ahead: then the next look decides, a day later.
+fn is_believed(state_dir: &Path, now: Timestamp) -> Result<bool, FileError> {
+    let file = state_dir.join(LOOKED);
+    let before = files::read_text_if_present(&file)?.and_then(|it| it.trim().parse().ok());
+    files::write_durable(&file, format!("{}\n", now.millis()))?;
+    let days = |before| now.seconds_since(Timestamp::from_millis(before)) / DAY;
+    Ok(before.is_none_or(|before| days(before) <= BELIEVED_DAYS))
+}
+
 fn make_room(
     team: &Team,
     now: Timestamp,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(PackReport, usize), RetentionError> {
+    if !is_believed(&team.workspace.state_dir(), now)? {
+        tracing::warn!(
+            "nobody has looked for old history for over {BELIEVED_DAYS} days by the clock: what is old goes at the next look"
+        );
+        return Ok((PackReport::default(), 0));
+    }
     let rules = &team.workspace.runtime.retention;
     let ago = |days: u64| {
         let millis = i64::try_from(days.saturating_mul(DAY * 1_000)).unwrap_or(i64::MAX);
@@ -180,6 +201,17 @@ fn named(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_far_ahead_of_the_look_before_is_not_believed_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let day = |day: i64| Timestamp::from_millis(day * 86_400_000);
+        for (now, believed) in
+            [(100, true), (130, true), (161, false), (162, true), (20_000, false), (163, true)]
+        {
+            assert_eq!(is_believed(folder.path(), day(now)).unwrap(), believed, "{now}");
+        }
+    }
 
     #[test]
     fn only_what_is_meant_and_old_goes() {

@@ -505,12 +505,13 @@ async fn parent_gone() {
     while input.read(&mut scrap).await.is_ok_and(|bytes| bytes > 0) {}
 }
 
-/// A last checkpoint, once every worker has let go.
+/// A last checkpoint, also where something still runs that has not let go: what it would tell is looked at by the next
+/// start, as after a crash.
 async fn close(store: Arc<Store>) -> Result<(), RunError> {
-    match Arc::try_unwrap(store) {
-        Ok(store) => tasks::blocking(move || store.close()).await??,
-        // Something still runs; then the stop is like a crash, and the next start replays.
-        Err(_) => tracing::warn!("stopped without a last checkpoint"),
-    }
+    tasks::blocking(move || match Arc::try_unwrap(store) {
+        Ok(store) => store.close(),
+        Err(store) => store.finish(),
+    })
+    .await??;
     Ok(())
 }

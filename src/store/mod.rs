@@ -181,6 +181,18 @@ impl Store {
         }
     }
 
+    /// Makes a last checkpoint while others still have the store, whose appends are refused from then on. Blocks.
+    /// Afterwards edits to the record files count, once nobody has it any more.
+    ///
+    /// # Errors
+    /// What kept the files from saying the same as the journal.
+    pub fn finish(&self) -> Result<(), StoreError> {
+        let (answer, receiver) = oneshot::channel();
+        self.order(Order::Close(answer))?;
+        let gone = |_| Err(self.failure.get().unwrap_or(StoreError::Closed));
+        receiver.blocking_recv().unwrap_or_else(gone)
+    }
+
     /// Makes a last checkpoint and gives the workspace back. Blocks. Afterwards edits to the record files
     /// count.
     pub fn close(mut self) -> Result<(), StoreError> {

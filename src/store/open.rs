@@ -1,6 +1,6 @@
 //! Opening: take the locks, read the checkpoint and the tail, bring the files up to date, start afresh.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::error::StoreError;
@@ -10,7 +10,7 @@ use super::layout::{self, LOCK};
 use super::load;
 use super::loaded::LoadedWorkspace;
 use super::migrate;
-use super::views::Views;
+use super::views::{Views, free_name};
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::record::RUNTIME;
 use crate::domain::role::Role;
@@ -148,16 +148,4 @@ fn set_aside(
         report.set_aside.push(SetAside { path: bad.path.clone(), now, reason: bad.reason.clone() });
     }
     Ok(())
-}
-
-fn free_name(disk: &dyn Disk, root: &Path, path: &str) -> Result<String, StoreError> {
-    let mut number = 1;
-    loop {
-        let name = format!("{path}.bad-{number}");
-        let full: PathBuf = root.join(&name);
-        if disk.len(&full)?.is_none() {
-            return Ok(name);
-        }
-        number += 1;
-    }
 }

@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::layout::{self, Target};
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, replace};
-use crate::platform::files::Result as FileResult;
+use crate::platform::files::{FileError, Result as FileResult};
 
 /// What became of a file since the last checkpoint.
 enum View {
@@ -166,28 +166,15 @@ impl Views {
                 if pending.is_empty() {
                     return Ok(());
                 }
-                make_folder(&*self.disk, &mut self.folders, &full)?;
-                let length = self.disk.len(&full)?.unwrap_or(0);
-                if length != *good {
-                    *good = settle(
-                        &*self.disk,
-                        &full,
-                        (length, *good),
-                        layout::is_document(path),
-                        pending,
-                    )?;
-                }
-                if let Err(error) = self.disk.append(&full, pending) {
-                    if !error.is_missing() {
-                        return Err(error);
+                let (disk, is_document) = (&*self.disk, layout::is_document(path));
+                let appended = append(disk, &mut self.folders, &full, is_document, (good, pending));
+                match appended {
+                    Err(error) if is_document && is_closed(&error) => {
+                        *good = begin_again(disk, &self.root, path, error)?;
+                        append(disk, &mut self.folders, &full, is_document, (good, pending))?;
                     }
-                    // Somebody removed the folder.
-                    self.folders.clear();
-                    make_folder(&*self.disk, &mut self.folders, &full)?;
-                    self.disk.append(&full, pending)?;
+                    appended => appended?,
                 }
-                *good += pending.len() as u64;
-                pending.clear();
             }
             None => {}
         }
@@ -215,6 +202,65 @@ impl Views {
         self.touched.clear();
         self.folders.clear();
         Ok(())
+    }
+}
+
+/// Adds what is pending to a file that is good up to a length.
+fn append(
+    disk: &dyn Disk,
+    folders: &mut BTreeSet<PathBuf>,
+    file: &Path,
+    is_document: bool,
+    (good, pending): (&mut u64, &mut Vec<u8>),
+) -> FileResult<()> {
+    make_folder(disk, folders, file)?;
+    let length = disk.len(file)?.unwrap_or(0);
+    if length != *good {
+        *good = settle(disk, file, (length, *good), is_document, pending)?;
+    }
+    if let Err(error) = disk.append(file, pending) {
+        if !error.is_missing() {
+            return Err(error);
+        }
+        // Somebody removed the folder.
+        folders.clear();
+        make_folder(disk, folders, file)?;
+        disk.append(file, pending)?;
+    }
+    *good += pending.len() as u64;
+    pending.clear();
+    Ok(())
+}
+
+/// Whether a file cannot be opened for what it is, such as another user's, rather than for what the disk did.
+pub(super) fn is_closed(error: &FileError) -> bool {
+    use std::io::ErrorKind::{IsADirectory, NotADirectory, PermissionDenied};
+    matches!(error.source.kind(), PermissionDenied | IsADirectory | NotADirectory)
+}
+
+/// Puts a document aside that cannot be written, and goes on with a copy of it as far as it can be read: no document
+/// stops the team. Returns the copy's length.
+fn begin_again(disk: &dyn Disk, root: &Path, path: &str, error: FileError) -> FileResult<u64> {
+    let full = root.join(path);
+    let content = disk.read(&full).unwrap_or_default();
+    let aside = free_name(disk, root, path)?;
+    if disk.rename(&full, &root.join(&aside)).is_err() {
+        return Err(error);
+    }
+    tracing::warn!(%error, aside, "a document cannot be written; it lies aside, and a copy goes on in its place");
+    disk.write(&full, &content)?;
+    Ok(content.len() as u64)
+}
+
+/// A name beside a file for putting it aside.
+pub(super) fn free_name(disk: &dyn Disk, root: &Path, path: &str) -> FileResult<String> {
+    let mut number = 1;
+    loop {
+        let name = format!("{path}.bad-{number}");
+        if disk.node(&root.join(&name))?.is_none() {
+            return Ok(name);
+        }
+        number += 1;
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::agents::RunSpec;
 use crate::domain::budget::{Allowance, SharedBudgets};
 use crate::domain::config::AgentKind;
-use crate::domain::ids::{RequestId, RunId};
+use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
@@ -41,6 +41,9 @@ pub struct JobSpec {
     pub model: String,
     /// What the agent's driver needs.
     pub run: RunSpec,
+    /// The messages, written since the generation began, that stand in its prompt.
+    #[serde(default)]
+    pub in_prompt: Vec<MessageId>,
     /// What was prepared for the commit that the worktree grew from, or for the change of its request.
     #[serde(default)]
     pub environments: JobEnvironments,

@@ -246,7 +246,8 @@ impl RunAgent {
                     error @ (GitError::InsideSubmodule { .. }
                     | GitError::SubmoduleList { .. }
                     | GitError::NestedRepository { .. }
-                    | GitError::FileTooLarge { .. }),
+                    | GitError::FileTooLarge { .. }
+                    | GitError::NotTaken { .. }),
                 )) => {
                     outcome.outcome = RunOutcome::failed(FailKind::Other, error.to_string());
                     break (None, Vec::new());
@@ -301,7 +302,7 @@ impl RunAgent {
             agent: outcome.agent,
             agent_kind: job.agent_kind,
             model: job.model.clone(),
-            heard: outcome.heard,
+            heard: job.in_prompt.iter().copied().chain(outcome.heard).collect(),
             conversation: Conversation {
                 fill: outcome.fill,
                 handed_over: outcome.handed_over,

@@ -31,9 +31,11 @@ const AT_ONCE: usize = 16;
 const READS: Duration = Duration::from_secs(30);
 const READS_OF_OTHERS: Duration = Duration::from_secs(1);
 
-/// A socket that listens until it is dropped; its file goes with it.
+/// A socket that listens until it is dropped; its file goes with it, unless the team stops: the sandbox of an agent that
+/// works on shows this very folder, in which the next start makes another one.
 pub(super) struct RunSocket {
     path: PathBuf,
+    closing: CancellationToken,
     _listens: DropGuard,
 }
 
@@ -46,6 +48,9 @@ impl RunSocket {
 
 impl Drop for RunSocket {
     fn drop(&mut self) {
+        if self.closing.is_cancelled() {
+            return;
+        }
         let folder = self.path.parent().unwrap_or(&self.path);
         let gone = files::remove_file(&self.path).and_then(|()| files::remove_dir_if_empty(folder));
         if let Err(error) = gone {
@@ -81,10 +86,13 @@ pub(super) fn folder_of(run_dir: &Path) -> PathBuf {
     folder().join(name)
 }
 
-/// A folder of this user alone. Paths in a workspace are often longer than a socket's may be.
+/// A folder of this user alone. Paths in a workspace are often longer than a socket's may be. Where systemd keeps one for
+/// the service from start to start it is there: a private `/tmp` is another one each time.
 fn folder() -> PathBuf {
     let user = rustix::process::getuid().as_raw();
-    std::env::temp_dir().join(format!("teams-{user}"))
+    let kept =
+        std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from).filter(|it| it.is_absolute());
+    kept.unwrap_or_else(std::env::temp_dir).join(format!("teams-{user}"))
 }
 
 /// Makes that folder, for this user alone.
@@ -114,7 +122,8 @@ fn listen(worker: &Arc<Worker>, job: &JobSpec, run_dir: &Path) -> Result<RunSock
     files::remove_file(&path)?;
     let listener = UnixListener::bind(&path)?;
     let stop = CancellationToken::new();
-    let socket = RunSocket { path, _listens: stop.clone().drop_guard() };
+    let closing = worker.parts.closing.clone();
+    let socket = RunSocket { path, closing, _listens: stop.clone().drop_guard() };
     files::set_mode(&socket.path, 0o600)?;
     let worker = Arc::clone(worker);
     let own = Arc::new(Own {

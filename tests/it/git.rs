@@ -298,6 +298,16 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
         assert!(matches!(&error, GitError::FileTooLarge { path, .. } if path == Path::new(name)));
         assert_eq!(worktree.settled_tree_id().unwrap(), start, "it goes");
     }
+    // Names that git takes nowhere, as they are folders of its own on other systems.
+    for name in ["GIT~1", ".GIT/config"] {
+        put(&worktree.path().join(name), "x\n");
+        let error = worktree.tree_id().unwrap_err();
+        assert!(
+            matches!(&error, GitError::NotTaken { path, .. } if path == Path::new(name)),
+            "{error}"
+        );
+        assert_eq!(worktree.settled_tree_id().unwrap(), start, "it goes");
+    }
     // In an ignored folder it is build output like any other.
     git_in(&worktree.path(), &["init", "-q", "build/dep"]);
     assert_eq!(worktree.tree_id().unwrap(), start);

@@ -115,6 +115,10 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
         shell("counted", "echo '2 passed, 0 failed'"),
         shell("contradicts", "echo '=== 1 failed, 2 passed in 0.1s ==='"),
         check("no shell", &["echo", "$(touch /tmp/never)", ";", "false"]),
+        CheckSpec {
+            report: Some("report.xml".into()),
+            ..shell("names no test", "echo '<testsuites></testsuites>' > report.xml")
+        },
     ];
     let evidence = checked(&repo, &specs).await;
     let found: Vec<(&str, CheckVerdict)> =
@@ -132,6 +136,7 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
             ("counted", CheckVerdict::Passed),
             ("contradicts", CheckVerdict::Failed),
             ("no shell", CheckVerdict::Passed),
+            ("names no test", CheckVerdict::Failed),
         ],
         "{:#?}",
         evidence.checks

@@ -528,6 +528,44 @@ fn large_files_of_git_lfs_come_and_go_through_it() {
     assert_eq!(std::fs::read_to_string(worktree.path().join("b.bin")).unwrap(), "three\n");
 }
 
+/// `git switch -c` asks for no lock. Whoever begins a branch of their own while a change lands keeps their files, and has
+/// nothing of the team's staged on it.
+#[test]
+fn a_branch_that_somebody_begins_while_a_change_lands_has_nothing_of_it() {
+    let repo = filtered();
+    let project = repo.project().with_filters(["swap".to_owned()].into());
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    put(&worktree.path().join("a.pic"), "plain more\n");
+    let candidate = repo.commit(&worktree);
+    let begin = format!(
+        "sh -c 'env -i PATH=\"$PATH\" git -C {} switch -qc own >&2; sed s/stored/plain/'",
+        repo.path.display()
+    );
+    repo.git(&["config", "filter.swap.smudge", &begin]);
+    assert_eq!(land(&project, &candidate), CLEAN);
+    assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+    assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "own");
+    assert_eq!(repo.git(&["rev-parse", "own"]), candidate.base);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(repo.read("a.pic"), "plain one\n");
+    assert!(!repo.path.join(".git/index.lock").exists());
+}
+
+/// A warning for people is no reason to lose what an agent made.
+#[test]
+fn line_ends_that_safecrlf_would_refuse_are_taken_as_the_rules_make_them() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.autocrlf", "input"]);
+    repo.git(&["config", "core.safecrlf", "true"]);
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\r\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(
+        repo.git(&["cat-file", "blob", &format!("{}:src/app.py", candidate.commit)]),
+        "print(2)"
+    );
+}
+
 #[test]
 fn what_a_filter_cannot_write_lies_as_git_stores_it_and_is_no_edit() {
     // As with a repository whose key is not at hand: neither way works.

@@ -370,6 +370,44 @@ async fn a_stale_build_folder_turns_no_breaking_edit_green_in_make() {
     .await;
 }
 
+/// What is gone is older than nothing, and what was built of it is still there.
+#[tokio::test]
+async fn a_stale_build_folder_turns_no_deletion_green_in_make() {
+    let repo = Repo::new();
+    let all = "test: out/all\n\tgrep -q hello out/all\nout/all: $(wildcard words/*)\n\tmkdir -p out; cat $^ > out/all\n";
+    let files = [("Makefile", all), ("words/a", "hello\n"), ("words/b", "you\n")];
+    for (path, text) in files.into_iter().chain([(".gitignore", "/out/\n")]) {
+        repo.write(path, text);
+    }
+    let at = Prepared::new(repo, &[], &[shell("test", "make test")]).await;
+    let good = at.commit("made.lock", "1\n");
+    std::fs::remove_file(at.repo.path.join("words/a")).unwrap();
+    let bad = at.commit("README.md", "without a\n");
+    breaks(at, (good, bad), "make out/all").await;
+}
+
+/// `git add -f` takes into git what is ignored around it, and no run may lose that.
+#[tokio::test]
+async fn what_is_tracked_within_an_environments_folder_stays_where_that_is_lent() {
+    let repo = Repo::new();
+    let made = [prepare("deps", "mkdir -p data; echo 1 > data/made", &["made.lock"])];
+    let at = Prepared::new(repo, &made, &[]).await;
+    at.repo.write(".gitignore", "/data/\n");
+    let base = at.commit("made.lock", "1\n");
+    let held = at.held(&at.trusted(base).await);
+    at.repo.write("data/deep/golden.json", "{}\n");
+    at.repo.git(&["add", "-f", "data/deep/golden.json"]);
+    at.repo.git(&["commit", "-qm", "a golden file"]);
+    let worktree = at.repo.worktree();
+    let before = worktree.tree_id().unwrap();
+    put(&worktree.path().join("data/deep/left"), "by an earlier run\n");
+    for is_layered in [true, false] {
+        lend(&held, &worktree, is_layered).unwrap();
+        assert_eq!(worktree.tree_id().unwrap(), before, "layered: {is_layered}");
+        assert!(!worktree.path().join("data/deep/left").exists());
+    }
+}
+
 #[tokio::test]
 async fn what_a_request_changed_before_something_was_built_is_younger_than_it_for_its_agent() {
     let repo = Repo::new();

@@ -35,9 +35,11 @@ pub struct SprintBrief {
     pub artifacts: Vec<String>,
     /// What research found.
     pub research: Option<ResearchPrepass>,
-    /// The todos.
+    /// The todos; of many, whoever does one of them is told of the nearest.
     pub todos: Vec<Todo>,
-    /// Its commits so far.
+    /// Further todos.
+    pub todos_left_out: usize,
+    /// Its commits so far; none for whoever does a todo, which is told them with the todos.
     pub commits: Vec<SprintCommit>,
     /// How closing it stands; blank before.
     pub closeout: String,

@@ -127,8 +127,9 @@ struct Budget {
     /// How long a window was at most, in milliseconds.
     length_ms: u64,
     window: Window,
-    /// Calls of this window whose answers said nothing or did not come: an answer that was written before
-    /// they were counted does not know of them.
+    /// Calls since the window began whose answers said nothing or did not come: an answer that was written before
+    /// they were counted does not know of them, and Discord, whose windows end sooner than ours by the way of an
+    /// answer, may count them in the next one.
     unheard: u32,
 }
 
@@ -148,8 +149,8 @@ impl Budget {
         let (left, then) = match (self.window, self.limit) {
             (Window::Free, _) => return Ok(()),
             (Window::Open { remaining, resets_at }, _) if now < resets_at => (remaining, resets_at),
-            // A window that is over: the next one is whole.
-            (Window::Open { .. }, Some(limit)) => (limit.max(1), now),
+            // A window that is over: the next one is whole but for what may be counted in it.
+            (Window::Open { .. }, Some(limit)) => (limit.saturating_sub(self.unheard).max(1), now),
             (Window::Open { .. } | Window::Unknown, _) => (1, now),
         };
         if left > self.in_flight {
@@ -168,12 +169,12 @@ impl Budget {
     fn count(&mut self, now: u64) {
         if let Window::Open { remaining, resets_at } = &mut self.window {
             if now < *resets_at {
-                *remaining = remaining.saturating_sub(1);
                 self.unheard += 1;
+                *remaining = remaining.saturating_sub(1);
             } else if let Some(limit) = self.limit {
-                *remaining = limit.saturating_sub(1);
+                self.unheard += 1;
+                *remaining = limit.saturating_sub(self.unheard);
                 *resets_at = now + self.length_ms;
-                self.unheard = 1;
             }
         }
     }

@@ -501,6 +501,8 @@ fn seconds(text: &str) -> Option<u64> {
 struct Graph<'l> {
     lifecycle: &'l Lifecycle,
     ways: Vec<GraphEdge>,
+    /// The places in `ways` of those that leave a step.
+    leaving: BTreeMap<StepName, Vec<usize>>,
 }
 
 struct GraphEdge {
@@ -553,7 +555,11 @@ impl Graph<'_> {
                 ways.push(way);
             }
         }
-        Graph { lifecycle, ways }
+        let mut leaving: BTreeMap<StepName, Vec<usize>> = BTreeMap::new();
+        for (at, way) in ways.iter().enumerate() {
+            leaving.entry(way.from).or_default().push(at);
+        }
+        Graph { lifecycle, ways, leaving }
     }
 
     fn problems(&self) -> Vec<Problem> {
@@ -651,16 +657,15 @@ impl Graph<'_> {
         counts: impl Fn(&GraphEdge) -> bool,
     ) -> BTreeSet<StepName> {
         let mut reached: BTreeSet<StepName> = from.iter().copied().collect();
-        loop {
-            let next: Vec<StepName> = (self.ways.iter())
-                .filter(|way| counts(way) && reached.contains(&way.from))
-                .map(|way| way.to)
-                .filter(|to| !reached.contains(to))
-                .collect();
-            if next.is_empty() {
-                return reached;
+        let mut open = from.to_vec();
+        while let Some(step) = open.pop() {
+            let ways = self.leaving.get(&step).into_iter().flatten();
+            for way in ways.filter_map(|at| self.ways.get(*at)).filter(|way| counts(way)) {
+                if reached.insert(way.to) {
+                    open.push(way.to);
+                }
             }
-            reached.extend(next);
         }
+        reached
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{ChannelId, MessageId};
+use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
@@ -16,6 +16,9 @@ pub struct Followup {
     pub channel_id: Option<ChannelId>,
     /// Who wrote it.
     pub author_name: String,
+    /// Their id; none of the operator's, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author_id: Option<UserId>,
     /// What they wrote.
     pub body: String,
     /// Files that came with it, as workspace-relative hints.
@@ -215,6 +218,7 @@ impl Followup {
             message_id: None,
             channel_id: None,
             author_name: author.to_owned(),
+            author_id: None,
             body,
             artifacts: Vec::new(),
             at,

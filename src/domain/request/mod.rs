@@ -1,11 +1,13 @@
 //! A request: the unit that the workflow runs on (`spec/teams.md` 4.2).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{BudgetUse, Scope};
-use crate::domain::ids::{ItemId, MessageId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{ItemId, MessageId, RequestId, SprintId, TodoId, UserId};
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
@@ -105,6 +107,9 @@ pub struct Params {
     /// Whether somebody else than who asked has written to it, also where that was deleted: a role may have read it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub others_wrote: bool,
+    /// Who of those has asked for something, also where that was deleted.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub other_askers: BTreeSet<UserId>,
     /// Further words that no role has read yet, by [`Followup::key`]: nothing ends without them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread_words: Vec<MessageId>,
@@ -159,7 +164,13 @@ impl Params {
 
     /// Nobody has read these words as they are now.
     pub fn unread(&mut self, words: &Followup) {
-        if words.asks_for_something() && !self.unread_words.contains(&words.key()) {
+        if !words.asks_for_something() {
+            return;
+        }
+        if words.is_others {
+            self.other_askers.extend(words.author_id);
+        }
+        if !self.unread_words.contains(&words.key()) {
             self.unread_words.push(words.key());
         }
     }

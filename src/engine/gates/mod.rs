@@ -307,7 +307,8 @@ fn asked(
     let is_others = request.conversation.reply_route.is_other(granted.actor());
     let by = granted.name();
     let words = Followup::command(&by, question, now);
-    let question = Followup { at_gate: true, guides, is_others, ..words };
+    let author_id = granted.actor().person_id();
+    let question = Followup { at_gate: true, guides, is_others, author_id, ..words };
     request.params.others_wrote |= is_others;
     request.params.followups.push(question);
     if request.duty().is_some() {

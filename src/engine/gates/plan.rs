@@ -134,6 +134,12 @@ pub(in crate::engine) fn asks_people(turn: &Turn<'_>, id: &RequestId, from: Step
     request.is_some_and(|it| stance(turn, it) == Stance::Ask && !is_approved(it))
 }
 
+/// Whether what is built is what somebody let through, and nothing else: what people write then is planned first.
+pub(in crate::engine) fn binds(turn: &Turn<'_>, id: &RequestId) -> bool {
+    let is_its_own = |it: &&Request| it.todo_id.is_none() && it.duty().is_none();
+    turn.request(id).filter(is_its_own).is_some_and(|it| stance(turn, it) == Stance::Ask)
+}
+
 /// Whether a person decides about the plan before it is built.
 fn waits(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     if is_approved(turn, id) {

@@ -363,6 +363,14 @@ const PATTERNS: &[(Pattern, &str)] = &[
     (Pattern::Compound, COMPOUND),
     (Pattern::DoesNot, DOES_NOT),
     (Pattern::NotADefect, NOT_A_DEFECT),
+    (
+        Pattern::OfScreen,
+        r"\b(?:pages?|screens?|buttons?|sidebar|menus?|tabs?|forms?|filters?|dialogs?|modals?|columns?|labels?|colou?rs?|icons?|prices?|pricing|readme|header|footer|dropdown|panel|widget|tables?|subscriptions?)\b",
+    ),
+    (
+        Pattern::NamesSpec,
+        r"\b(?:specs?|specification|prd|requirements?|criteri(?:on|a)|non-goals?|definition of done|user stor(?:y|ies)|acs?|ⓡ|ⓓ)\b",
+    ),
     (Pattern::EditsSpec, r"^{edit}\b.*\b{spec}\b"),
     (
         Pattern::PastFailure,
@@ -643,9 +651,7 @@ fn sign_of_order(grammar: &Grammar, order: &str) -> Option<Sign> {
     if grammar.patterns.fits(Pattern::Noun, order) {
         return None;
     }
-    if grammar.patterns.fits(Pattern::EditsSpec, order)
-        && !grammar.patterns.fits(Pattern::FromSpec, order)
-    {
+    if grammar.patterns.edits_spec(order) {
         return Some(Sign::SpecChange);
     }
     let sign = grammar

@@ -291,6 +291,14 @@ const PATTERNS: &[(Pattern, &str)] = &[
     (Pattern::Compound, UI),
     (Pattern::Cuts, CUTS),
     (
+        Pattern::OfScreen,
+        r"화면|페이지|버튼|사이드바|메뉴|탭|폼|필터|모달|팝업|색상|색\s|아이콘|요금|가격|구독|readme|리드미|라벨|컬럼",
+    ),
+    (
+        Pattern::NamesSpec,
+        r"스펙|명세|기획서|기획안|계획서|요구\s?사항|요건|기준|조건|prd|비목표|ⓡ|ⓓ|설계서|정의서",
+    ),
+    (
         Pattern::EditsSpec,
         r"{spec}.*(?:(?:추가|수정|변경|삭제|제거|갱신|반영|업데이트|업뎃|제외|포함|이동|완화|강화|조정|작성|정리|개정|보완|분리|교체|기록|명시|구체화|축소|확대|통일|대체|정정){do}|(?:고쳐|바꿔|넣어|빼|지워|옮겨|써|적어|나눠|쪼개|합쳐|늘려|줄여|낮춰|높여|올려|내려|미뤄|당겨|다듬어|남겨|풀어|잡아|맞춰){give}|(?:빼|넣|옮기|바꾸|고치|지우|나누|미루|줄이|늘리|합치|낮추)(?:자|죠|시죠|기로)|(?:뺍|넣읍|옮깁|바꿉|고칩|지웁|미룹|낮춥)시다|바뀌었|바뀌었어요|바뀌었습니다|변경됐|변경되었|변경합니다|다시\s?써)",
     ),
@@ -359,7 +367,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
     let mut asked_for = false;
     for clause in clauses(patterns, &words) {
         let clause = clause.as_str();
-        if patterns.fits(Pattern::EditsSpec, clause) && !patterns.fits(Pattern::FromSpec, clause) {
+        if patterns.edits_spec(clause) {
             note(Sign::SpecChange, clause);
             asked_for = true;
             continue;

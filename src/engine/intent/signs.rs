@@ -107,8 +107,12 @@ pub(super) enum Pattern {
     DoesNot,
     /// A negated verb that tells of no defect.
     NotADefect,
-    /// A plan or its parts are edited.
+    /// A plan or its parts are edited, or what is called as they are.
     EditsSpec,
+    /// A part of the product: its plans, scopes and decisions are none of the team's.
+    OfScreen,
+    /// What only a specification has.
+    NamesSpec,
     /// It says where the work follows from.
     FromSpec,
     /// A plan or its parts are named.
@@ -184,6 +188,15 @@ impl<T: Copy + PartialEq> Patterns<T> {
     /// Whether the first that means this is seen in the words.
     pub(super) fn fits(&self, what: T, words: &str) -> bool {
         self.get(what).is_some_and(|regex| regex.is_match(words))
+    }
+}
+
+impl Patterns<Pattern> {
+    /// Whether a plan or its parts are edited: "change the plan", and not "change the plan's price on the pricing page".
+    pub(super) fn edits_spec(&self, words: &str) -> bool {
+        self.fits(Pattern::EditsSpec, words)
+            && !self.fits(Pattern::FromSpec, words)
+            && (self.fits(Pattern::NamesSpec, words) || !self.fits(Pattern::OfScreen, words))
     }
 }
 

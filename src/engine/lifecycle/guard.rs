@@ -178,8 +178,9 @@ impl StepReportContext<'_> {
             return enter(self.lifecycle, state, self.step.name, notes);
         }
         let mut transition = transition.clone();
-        let to_planner =
-            transition.target_step == Some(self.lifecycle.resume) || cites_specification(report);
+        // Who gave a verdict has said where it is to go; its words name criteria, whatever they say of them.
+        let to_planner = transition.target_step == Some(self.lifecycle.resume)
+            || (decision.is_none() && cites_specification(report));
         if transition.reopen_category.is_none() && to_planner {
             notes.push(ReportChange::SpecificationAtFault);
             transition.outcome = Some(Outcome::Reopen);

@@ -113,17 +113,17 @@ fn plan(
 #[must_use]
 pub fn close_in_planning(lifecycle: &Lifecycle, step: &Step, report: &StepReport) -> bool {
     let transition = &report.transition;
-    let goes_on = matches!(transition.outcome, Some(Outcome::Advance | Outcome::Continue));
+    let completes = transition.outcome == Some(Outcome::Complete);
     let target = transition.target_step.and_then(|name| lifecycle.step(name));
     if report.is_to_be_built
         || report.role != Role::Planner
         || step.kind != StepKind::Plan
         || transition.outcome == Some(Outcome::Reopen)
         || target.is_some_and(|target| target.kind == StepKind::Advice)
-        // A plan of what is to be carried out is no answer where its planner says that it goes on.
-        || (goes_on && report.wants_execution)
-        || (goes_on && transition.target_phase == Some(Phase::Implementation))
-        || (goes_on && target.is_some_and(|target| target.access == StepAccess::Write))
+        // A plan of what is to be carried out is no answer, unless its planner says so.
+        || (!completes && report.wants_execution)
+        || transition.target_phase == Some(Phase::Implementation)
+        || target.is_some_and(|target| target.access == StepAccess::Write)
     {
         return false;
     }
@@ -135,7 +135,5 @@ pub fn close_in_planning(lifecycle: &Lifecycle, step: &Step, report: &StepReport
     if report.planning_record {
         return true;
     }
-    let closes = transition.outcome == Some(Outcome::Complete)
-        || (transition.finalize_phase && !transition.continues());
-    !artifacts.is_empty() && (!report.wants_execution || closes)
+    !artifacts.is_empty()
 }

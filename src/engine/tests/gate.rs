@@ -16,7 +16,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::policy::{Holders, Policy, Right};
 use crate::domain::record::AnyRecord;
-use crate::domain::request::{ReplyRoute, Request, RequestConversation};
+use crate::domain::request::{Followup, ReplyRoute, Request, RequestConversation};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
@@ -217,7 +217,7 @@ fn deciding_takes_a_button_its_form_a_command_or_the_operator() {
 }
 
 #[test]
-fn with_four_eyes_nobody_approves_what_they_asked_for() {
+fn with_four_eyes_nobody_approves_what_they_asked_for_or_added_to() {
     let request = |by: UserId| Request {
         conversation: RequestConversation {
             reply_route: ReplyRoute { author_id: Some(by), ..ReplyRoute::default() },
@@ -234,6 +234,18 @@ fn with_four_eyes_nobody_approves_what_they_asked_for() {
     assert_eq!(decide(&relaxed, &request(OWNER)), Ok(()));
     assert_eq!(decide(&strict, &request(OWNER)), Err(Denied::OwnRequest));
     assert_eq!(decide(&strict, &request(STRANGER)), Ok(()));
+    // Nor what they added to it.
+    for (words, counts) in [("nice work, thanks", false), ("and make it blue", true)] {
+        let mut asked = request(STRANGER);
+        asked.params.take_in(Followup {
+            is_others: true,
+            author_id: Some(OWNER),
+            ..Followup::command("Mina", words.to_owned(), Timestamp::from_millis(1))
+        });
+        let refused = if counts { Err(Denied::OwnRequest) } else { Ok(()) };
+        assert_eq!(decide(&strict, &asked), refused, "{words}");
+        assert_eq!(decide(&relaxed, &asked), Ok(()));
+    }
 }
 
 /// A role may turn words into a sprint command: it is done with the rights of whoever wrote them, also with

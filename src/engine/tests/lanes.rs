@@ -14,7 +14,7 @@ use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict, ReportedWork};
 use crate::domain::gate::{GateKind, Stance};
-use crate::domain::ids::{GuildId, RequestId, UserId};
+use crate::domain::ids::{GuildId, MessageId, RequestId, UserId};
 use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
@@ -27,6 +27,7 @@ use crate::domain::result::{RequestIntent, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneSource, RouteSignal, Routes, WorkSize};
 use crate::domain::run::{RunOutcome, RunReport};
+use crate::domain::test_report::Comparison;
 use crate::engine::choose_lane;
 use crate::engine::decision::Answer;
 use crate::engine::lifecycle::steps;
@@ -197,6 +198,85 @@ fn a_signal_of_words_that_were_edited_makes_the_way_ahead_longer() {
 }
 
 #[test]
+fn a_signal_of_further_words_makes_the_way_ahead_longer_and_their_plan_is_asked_about() {
+    for (plan, asked) in [(None, false), (Some(Stance::Ask), true)] {
+        let mut routes = Routes::clone(Routes::built_in());
+        let (words, lane) = (vec!["payment".to_owned()], Some(Lane::Standard));
+        routes.signals =
+            [("money".to_owned(), RouteSignal { words, lane, add: Vec::new(), plan })].into();
+        let mut world = World::new(Policy { routes: Arc::new(routes), ..policy() });
+        let id = world.message("qwertz");
+        world.deliver();
+        let bug = said(Intent::BugFix, 90, WorkSize::Normal);
+        let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Orchestrator);
+        let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
+        let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
+        super::scenes::report(&mut world, &todo, outcome);
+        assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(Lane::Quick));
+        let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+        let words = world.words(room.expect("a room"), 90, "and the payment, please");
+        world.submit(Event::Message(words));
+        world.finish_well();
+        let request = world.request(&id);
+        assert_eq!(request.route.lane.map(|it| it.lane), Some(Lane::Standard), "{request:#?}");
+        let gate = world.state.gates.values().any(|gate| gate.kind == GateKind::Plan);
+        assert_eq!(gate, asked);
+        assert_eq!(request.status == RequestStatus::Committed, !asked, "{request:#?}");
+    }
+}
+
+#[test]
+fn what_is_written_to_a_plan_that_was_let_through_is_planned_and_asked_about_before_it_lands() {
+    let gates = GateTable { plan: PlanStances::All(Stance::Ask), ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..policy() });
+    let id = world.message("make it so");
+    world.deliver();
+    world.finish_well();
+    let approve = |world: &mut World| {
+        let gate = world.state.gates.values().find(|gate| gate.kind == GateKind::Plan);
+        let button = press(&gate.cloned().expect("a plan is asked about"), ButtonAct::Approve);
+        world.command(button);
+    };
+    approve(&mut world);
+    let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-built");
+    world.submit(Event::RunStarting(run.clone()));
+    let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+    let words = world.words(room.expect("a room"), 90, "also switch off the audit log");
+    world.submit(Event::Message(words));
+    let report = RunReport { heard: vec![MessageId(90)], ..finished(&run) };
+    world.submit(Event::RunFinished(Box::new(report)));
+    // The agent has heard it, and whoever let the plan through has not.
+    let Todo::Run(planner) = work_until(&mut world, |role, _| role == Role::Planner) else {
+        panic!("no run")
+    };
+    let mut plan = good(Role::Planner, world.state.envelopes[&planner].step);
+    plan.proposals.acceptance_criteria = Some(vec!["nothing is logged".to_owned()]);
+    world.run(&planner, RunOutcome::Result(Arc::new(plan)));
+    world.finish_well();
+    assert_ne!(world.request(&id).status, RequestStatus::Committed);
+    approve(&mut world);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn just_an_answer_makes_nobodys_work_shorter_who_may_not() {
+    let mut world = World::new(may_ask(GUEST));
+    let (text, language) = ("make it so".to_owned(), Language::En);
+    let lane = Some(Lane::Full);
+    let actor = || person(GUEST, Ingress::Slash);
+    let command = Command::Ask { text, channel_id: None, language, lane };
+    world.submit(Event::Command { actor: actor(), command, interaction: None });
+    let id = world.state.requests.keys().next().expect("a request").clone();
+    for (lane, taken) in [(Lane::Answer, true), (Lane::Fast, false), (Lane::Full, true)] {
+        let command = Command::Route { request_id: id.clone(), change: RouteChange::Lane(lane) };
+        let answer = world.submit(Event::Command { actor: actor(), command, interaction: None });
+        assert_eq!(matches!(answer, Answer::Say(_)), taken, "{lane}: {answer:?}");
+    }
+}
+
+#[test]
 fn what_comes_of_a_conflict_is_judged_by_qa_on_every_route() {
     use Role::{Architect, ConflictResolver, Developer, Planner, Qa};
     for (lane, later, wanted) in [
@@ -257,6 +337,9 @@ fn where_rules_and_orchestrator_differ_the_longer_way_is_taken_and_where_nobody_
         (None, told(Intent::BugFix, 70), Lane::Quick, LaneSource::Orchestrator),
         (None, told(Intent::BugFix, 69), Lane::Full, LaneSource::Unsure),
         (None, None, Lane::Full, LaneSource::Unsure),
+        // Who is not sure makes no work of a question by the shortest lane.
+        (Some(Intent::Question), small(Intent::BugFix, 10), Lane::Full, LaneSource::Unsure),
+        (Some(Intent::Question), small(Intent::BugFix, 99), Lane::Fast, LaneSource::Longer),
         // It is handed on as work: an answer is not what is meant.
         (Some(Intent::Question), told(Intent::Question, 99), Lane::Full, LaneSource::Unsure),
     ] {
@@ -315,6 +398,20 @@ fn what_no_executed_test_proves_does_not_go_the_fast_lane() {
     let request = world.request(&id);
     assert!(request.route.visited_roles.contains(&Role::Architect), "{request:#?}");
     assert_eq!(request.status, RequestStatus::Committed);
+    // Nor does what was red before.
+    let gates = GateTable { red_base: Stance::Allow, ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..with_routes() });
+    let id = ask(&mut world, Some(Lane::Fast));
+    world.finish_with(|kind| {
+        let EffectKind::Checks { commit, .. } = kind else { return None };
+        let mut proof = evidence(commit, CheckVerdict::Failed);
+        let red_before = ["t"].into_iter().collect();
+        proof.checks[0].compared =
+            Some(Comparison { by_test: true, red_before, ..Comparison::default() });
+        assert!(proof.is_red_before());
+        Some(EffectOutcome::Checked(proof))
+    });
+    assert!(world.request(&id).route.visited_roles.contains(&Role::Architect));
     // Without checks nothing proves it at all.
     let mut world = World::new(Policy { check_names: Vec::new(), ..with_routes() });
     let id = ask(&mut world, Some(Lane::Fast));

@@ -8,6 +8,7 @@ use super::trees::TreePool;
 use super::{CommitId, GitError, Project, Result, counts};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, UsedEnvironment};
+use crate::domain::test_report::TestOutcomes;
 use crate::domain::time::Timestamp;
 use crate::platform::confinement::Confinement;
 use crate::platform::supervise::{self, EndedBy, Exit, RunFolderState};
@@ -176,8 +177,13 @@ fn judge(
     let text = format!("{}\n[stderr]\n{}\n", output.stdout, output.stderr);
     let mut notes = Vec::new();
     let mut has_report = true;
+    // A report that names no test says that none ran.
+    let mut names_none = None;
     let mut tests = match report::read(&place.layout.tree.lies, check, earlier) {
-        Ok(Some(tests)) => tests,
+        Ok(Some(tests)) => {
+            names_none = tests.is_empty().then(counts::Counts::default);
+            tests
+        }
         Ok(None) => report::printed(&output.stdout, &output.stderr),
         Err(why) => {
             notes.push(why);
@@ -185,7 +191,7 @@ fn judge(
             report::printed(&output.stdout, &output.stderr)
         }
     };
-    let counts = counts::read(&text).or_else(|| report::counts(&tests));
+    let counts = counts::read(&text).or_else(|| report::counts(&tests)).or(names_none);
     let mut verdict = verdict(&exit, counts);
     if verdict == CheckVerdict::Passed && !has_report {
         // What is to say which tests ran says nothing.
@@ -198,7 +204,7 @@ fn judge(
     let dropped = exit.dropped_stdout + exit.dropped_stderr;
     if dropped > 0 && (check.report.is_none() || !has_report) {
         // Of what is not named it is not known whether it ran.
-        tests = Default::default();
+        tests = TestOutcomes { is_cut: true, ..TestOutcomes::default() };
     }
     if dropped > 0 {
         notes.push(format!("{dropped} bytes of output were dropped"));

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use git2::{ObjectType, Tree};
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -550,6 +551,23 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     Ok(files::remove_any(from)?)
 }
 
+/// Removes what lies at a path, but for what a tree has there.
+fn remove_untracked(base: &Tree<'_>, dir: &Path, path: &Path) -> Result<()> {
+    let target = dir.join(path);
+    let is_folder = files::symlink_metadata(&target).is_ok_and(|found| found.is_dir());
+    match base.get_path(path).map(|entry| entry.kind()) {
+        Ok(Some(ObjectType::Tree)) if is_folder => {
+            for inside in files::list(&target)? {
+                let name = inside.file_name().unwrap_or_default();
+                remove_untracked(base, dir, &path.join(name))?;
+            }
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(_) => Ok(files::remove_any(&target)?),
+    }
+}
+
 /// Makes way for environments in the worktree of an agent that nobody is at work in, or, where the kernel does not lay
 /// them below it, puts copies there. What an earlier run did to them in there is gone.
 ///
@@ -561,6 +579,7 @@ pub fn lend(
     is_layered: bool,
 ) -> Result<()> {
     let (project, dir, view) = (worktree.project(), worktree.path(), worktree.view()?);
+    let base = view.find_commit(worktree.base().0)?.tree()?;
     for environment in environments {
         for path in &environment.record.made {
             // What git does not ignore may be part of the change.
@@ -569,9 +588,15 @@ pub fn lend(
                 continue;
             }
             let target = dir.join(path);
-            files::remove_any(&target)?;
-            layers::show_through(&dir, path);
-            if !is_layered {
+            // Somebody may have taken into git what is ignored around it.
+            let holds_tracked = base.get_path(path).is_ok();
+            if holds_tracked {
+                remove_untracked(&base, &dir, path)?;
+            } else {
+                files::remove_any(&target)?;
+                layers::show_through(&dir, path);
+            }
+            if !is_layered && !holds_tracked {
                 if let Some(above) = target.parent() {
                     files::create_dir_all(above)?;
                 }

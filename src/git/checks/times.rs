@@ -8,7 +8,8 @@ use crate::git::{CommitId, Project, Result, TreeId, content, tree_diff};
 use crate::platform::{clock, files, places};
 
 /// Makes every file of a tree that differs from the tree in which an environment was made younger than what was made
-/// there: builders compare times, and would take what they built of the older file for what the newer one gives.
+/// there: builders compare times, and would take what they built of the older file for what the newer one gives. Where a
+/// file is gone, that is every file: what was built of it too is older than none of those that are left.
 pub(super) fn touch(
     project: &Project,
     environment: &PreparedEnvironment,
@@ -19,7 +20,10 @@ pub(super) fn touch(
     let tree = repository.find_tree(tree.0)?;
     let before = environment.record.commit.parse::<CommitId>()?;
     let differs = match repository.find_commit(before.0).and_then(|it| it.tree()) {
-        Ok(before) => tree_diff::paths_between(&repository, &before, &tree)?.1,
+        Ok(before) => match tree_diff::paths_between(&repository, &before, &tree)? {
+            (gone, differs) if gone.is_empty() => differs,
+            (_, _) => content::paths(&tree)?,
+        },
         // What it was made of is not known any more.
         Err(_) => content::paths(&tree)?,
     };

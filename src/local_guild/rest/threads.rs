@@ -35,6 +35,28 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/channels/{channel}/users/@me/threads/archived/private", get(archived_joined))
 }
 
+/// Threads that go into the archive at once at the most: each is an event to everybody.
+const ARCHIVED_AT_ONCE: usize = 100;
+
+/// Puts threads in which nothing is written any more into the archive, so that what a login brings does not grow
+/// with what has been talked about.
+pub(crate) fn archive_silent(guild: &Guild) {
+    let archived = guild.change(|draft| {
+        let silent = draft.state.silent_threads(draft.now).take(ARCHIVED_AT_ONCE);
+        for mut channel in silent.cloned().collect::<Vec<_>>() {
+            let Some(thread) = channel.thread_mut() else { continue };
+            thread.archived = true;
+            thread.archive_changed = draft.now;
+            draft.tell(Event::ThreadUpdate(channel.id));
+            draft.put(Change::Channel(channel));
+        }
+        Ok(())
+    });
+    if let Err(error) = archived {
+        tracing::warn!(%error, "threads stay open longer than they have to be");
+    }
+}
+
 /// Starts a thread, from a message or on its own.
 pub(crate) fn start(
     guild: &Guild,
@@ -45,6 +67,7 @@ pub(crate) fn start(
 ) -> Result<Id, Refusal> {
     let name = payload.name("name", 100)?;
     let minutes = payload.get("auto_archive_duration").and_then(Value::as_u64).unwrap_or(1440);
+    archive_silent(guild);
     guild.change(|draft| {
         match draft.state.channel_for(parent, user)?.kind {
             ChannelKind::Text { .. } => {}
@@ -274,4 +297,59 @@ async fn archived_joined(
 ) -> JsonReply {
     guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     archive(&guild, bot, channel, &asked, &|thread| thread.private && thread.members.contains(&bot))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_silent_goes_into_the_archive_and_nothing_else() {
+        let guild = Guild::open(None, 0, None).unwrap();
+        let begin = |days_ago: i64| {
+            let made = Utc::now() - Duration::days(days_ago);
+            let thread = Thread {
+                parent: Id::at(made),
+                owner: Id::at(made),
+                private: false,
+                archived: false,
+                locked: false,
+                auto_archive: 10_080,
+                archive_changed: made,
+                members: BTreeSet::new(),
+            };
+            let id = Id::at(made);
+            let made = guild.change(|draft| {
+                draft.put(Change::Channel(Channel::new(id, "x", ChannelKind::Thread(thread))));
+                Ok(())
+            });
+            made.unwrap();
+            id
+        };
+        let [silent, young, woken, written] = [8, 6, 9, 10].map(begin);
+        guild
+            .change(|draft| {
+                let mut channel = draft.state.channel(woken)?.clone();
+                channel.thread_mut().unwrap().archive_changed = draft.now;
+                draft.put(Change::Channel(channel));
+                let author = Author::User { id: woken };
+                let kind = MessageKind::ThreadCreated;
+                let message = Message::blank(draft.id(), written, author, kind);
+                draft.put(Change::Message(Box::new(message)));
+                Ok(())
+            })
+            .unwrap();
+        let open = || {
+            guild.read(|state| {
+                let threads = state.threads(None);
+                let open = threads.filter(|it| it.thread().is_some_and(|thread| !thread.archived));
+                open.map(|it| it.id).collect::<BTreeSet<_>>()
+            })
+        };
+        assert!(open().contains(&silent));
+        archive_silent(&guild);
+        assert_eq!(open(), BTreeSet::from([young, woken, written]));
+    }
 }

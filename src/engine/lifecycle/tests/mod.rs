@@ -137,6 +137,14 @@ fn w05_w06_w07_closing_in_planning() {
     let decision = decide(&at(steps::DRAFT), &on);
     assert!(matches!(decision, WorkflowDecision::Closeout { .. }), "{decision:?}");
 
+    // A plan that says nothing of that, or names who builds next, is built.
+    let mut plan = report(steps::DRAFT, None);
+    plan.planning_record = true;
+    assert_eq!(next(&decide(&at(steps::DRAFT), &plan)), steps::GUIDANCE);
+    let mut done = towards(steps::DRAFT, Outcome::Complete, steps::BUILD);
+    done.planning_record = true;
+    assert_eq!(next(&decide(&at(steps::DRAFT), &done)), steps::GUIDANCE);
+
     let mut code = report(steps::FINALIZE, Some(Outcome::Complete));
     code.artifacts = vec!["src/x.py".to_owned()];
     assert_eq!(next(&decide(&at(steps::FINALIZE), &code)), steps::GUIDANCE);
