@@ -3,11 +3,13 @@
 
 use std::marker::PhantomData;
 
+use super::intent;
 use crate::domain::actor::{Actor, Author};
 use crate::domain::ids::GuildId;
 use crate::domain::ingress::Ingress;
+use crate::domain::intent::Intent;
 use crate::domain::policy::{Policy, Right};
-use crate::domain::request::Request;
+use crate::domain::request::{Followup, Request};
 use crate::domain::role::Role;
 
 /// A thing to do, as a type: a handler says by its parameter what must have been granted.
@@ -173,6 +175,16 @@ fn check(
         return Err(Denied::OwnRequest);
     }
     Ok(())
+}
+
+/// Notes who adds to what somebody else asked for, in words that are no question, no command and no thanks: with four
+/// eyes they approve nothing of it.
+pub(super) fn note_asker(request: &mut Request, words: &Followup) {
+    let reads_as = intent::read(&words.body).intent;
+    let adds = !matches!(reads_as, Some(Intent::Question | Intent::Control | Intent::Resume));
+    if words.is_others && adds && words.asks_for_something() {
+        request.params.other_askers.extend(words.author_id);
+    }
 }
 
 /// What a way in can carry at all. Decisions come from buttons, the forms that those open, commands and the

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::decision::Answer;
+use super::decision::{Answer, Wake};
 use super::turn::Turn;
 use super::{gates, sprint};
+use crate::domain::envelope::Envelope;
+use crate::domain::outgoing::Outgoing;
 use crate::domain::policy::Policy;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -19,8 +21,29 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
     instants
 }
 
+/// Seconds that something which is tried again waits at the most, unless a model's server has told when.
+const LONGEST_PAUSE: u64 = 3_600;
+
+/// What was to be tried again in a while waits by a clock that was ahead and is put right: it is tried now.
+pub(super) fn put_right(turn: &mut Turn<'_>) {
+    let (before, latest) = (turn.before(), turn.now.plus_seconds(LONGEST_PAUSE));
+    let is_beyond = |at: Option<Timestamp>| at.is_some_and(|at| at > latest);
+    for outgoing in before.outgoing.values().filter(|it| is_beyond(it.not_before)) {
+        turn.save(Outgoing { not_before: None, ..Outgoing::clone(outgoing) });
+        turn.wake(Wake::Outbox);
+    }
+    // What a model's server has told is another matter.
+    let was_ahead = |it: &Envelope| it.created_at > turn.now;
+    let envelopes: Vec<_> = before.envelopes.values().filter(|it| was_ahead(it)).collect();
+    for envelope in envelopes.into_iter().filter(|it| is_beyond(it.not_before)) {
+        turn.save(Envelope { not_before: None, ..Envelope::clone(envelope) });
+        turn.wake(Wake::Role(envelope.target_role));
+    }
+}
+
 /// An instant has come.
 pub(super) fn tick(turn: &mut Turn<'_>) -> Answer {
+    put_right(turn);
     gates::expire(turn);
     sprint::tick(turn)
 }

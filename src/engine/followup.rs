@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, act};
+use super::authorize::{Granted, act, note_asker};
 use super::decision::Answer;
 use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
@@ -134,6 +134,7 @@ pub(super) fn steer(
     let author_id = granted.actor().person_id();
     let words = Followup { is_others, author_id, ..Followup::command(&name, text.to_owned(), now) };
     let key = words.key();
+    note_asker(request, &words);
     request.params.take_in(words);
     lanes::follow_new_signals(turn, id);
     let Some(request) = turn.request(id) else {
@@ -213,7 +214,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         }
     }
     let is_others = request.conversation.reply_route.is_other(&message.actor(true));
-    request.params.take_in(Followup {
+    let words = Followup {
         is_others,
         message_id: Some(message.message_id),
         channel_id: Some(message.channel_id),
@@ -225,7 +226,9 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         heard_by: Vec::new(),
         at_gate: false,
         guides: false,
-    });
+    };
+    note_asker(request, &words);
+    request.params.take_in(words);
     lanes::follow_new_signals(turn, id);
     tell_of_missing_files(turn, message, id);
     reaches_somebody(turn, id, message.message_id);

@@ -211,7 +211,7 @@ pub(super) fn outgrown(turn: &Turn<'_>, request: &Request) -> Option<Value> {
         json!({ "why": "dependency", "path": path })
     } else if !turn.policy.has_checks() {
         json!({ "why": "unproven" })
-    } else if evidence.is_some_and(|it| !it.is_green()) {
+    } else if evidence.is_some_and(Evidence::is_red_before) {
         json!({ "why": "not_green" })
     } else if fast.tests && evidence.is_some_and(|it| tests(it) == 0) {
         json!({ "why": "untested" })

@@ -196,6 +196,10 @@ pub(super) fn begin_current(turn: &mut Turn<'_>, id: &RequestId) {
 /// Begins a step. Reviewers and QA look at an exact commit, and QA at one that the runtime has
 /// checked, so before their steps the runtime commits the worktree to the request's own branch.
 fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: StepName, why: &str) {
+    let is_change = turn.step(id).is_some_and(|step| step.kind == StepKind::Change);
+    if is_change && plan::binds(turn, id) && plans_anew_for_words(turn, id) {
+        return;
+    }
     if turn.step(id).is_some_and(|step| step.needs(Prerequisite::Commit)) {
         commit_then(turn, id, Some(role));
     } else {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{closeout, gates, outbox, say, sprint, train};
+use super::{clock, closeout, gates, outbox, say, sprint, train};
 use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::gate::Stance;
@@ -21,6 +21,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     }
     turn.wake(Wake::Reports);
     turn.wake(Wake::Outbox);
+    clock::put_right(turn);
     outbox::try_again(turn);
     let effects: Vec<_> = turn.before().effects.keys().cloned().collect();
     for effect in effects {
@@ -33,6 +34,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);
     }
+    sprint::without_request(turn);
     sprint::withdraw_older(turn);
     sprint::go_by_settings(turn);
     sprint::advance(turn);

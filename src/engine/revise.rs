@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::{Granted, Resource, act, authorize, note_asker};
 use super::decision::Answer;
 use super::followup::{FULL, add_followup, goes_on_with, reaches_somebody, too_late};
 use super::message::{origins, print, reply, saved, scope};
@@ -86,6 +86,7 @@ fn reword(
         // Whoever took the earlier wording has not heard this one.
         followup.heard_by.clear();
         let now = followup.clone();
+        note_asker(request, &now);
         request.params.unread(&now);
         let has_answered = questions::reworded(request, message.message_id, &message.content);
         let is_blocked = request.status == RequestStatus::Blocked;

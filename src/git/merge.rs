@@ -284,7 +284,8 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
             change.unstage()?;
             return Ok(MergeOutcome::BranchMoved { head });
         }
-        if Repository::open(&root)?.head()?.target() == Some(plan.old.0) {
+        let head = Repository::open(&root)?.head().ok().and_then(|head| head.target());
+        if head != Some(plan.new.0) {
             // A branch is begun without git's lock: they are on one of their own by now, and their files are of that.
             change.unstage()?;
             return Ok(MergeOutcome::Merged { kept: Vec::new() });
@@ -308,6 +309,16 @@ pub fn is_landing(project: &Project, plan: &PlannedMerge) -> Result<bool> {
         return Ok(true);
     }
     let repository = project.repository()?;
+    if current(&repository, plan)? == plan.old {
+        // Files follow the ref. What a crash left before that is nothing but a lock in everybody's way, also in that of
+        // who has begun a branch of their own since.
+        for checkout in checkouts(project, &repository)? {
+            if IndexLock::is_left(checkout.path()) {
+                drop(IndexLock::take(checkout.path())?);
+            }
+        }
+        return Ok(false);
+    }
     Ok(match find_checkout(project, &repository, &plan.branch) {
         Ok(checkout) => checkout.is_some_and(|it| IndexLock::is_left(&it.git_dir)),
         // It would have had to wait for that.

@@ -80,7 +80,8 @@ fn play() -> Result<(), String> {
         }
         Some(Act::Listen) => {
             let awaited = played.as_ref().map(|played| played.text.as_str()).unwrap_or_default();
-            loop {
+            // It may have been said before it began.
+            while !brief.task.followups.iter().any(|said| said.text.contains(awaited)) {
                 let gone = "nobody said what it waits for, and nobody can any more";
                 let words = heard.recv().map_err(|_| gone.to_owned())?;
                 let found = words.said.text.contains(awaited);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::busy::Busy;
 use super::checks;
@@ -93,12 +93,16 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
         let team = Arc::clone(&team);
         tasks::spawn("dispatch", async move {
             let _mark = mark;
-            // The semaphore is never closed.
-            let _slot = team.slots.clone().acquire_owned().await;
+            // An agent that outlived its team waits for nobody: its tools and its model are there when it is followed.
+            let slot = match is_held(&team, &envelope) {
+                true => team.slots.clone().try_acquire_owned().ok(),
+                // The semaphore is never closed.
+                false => team.slots.clone().acquire_owned().await.ok(),
+            };
             if team.closing.is_cancelled() {
                 return;
             }
-            if let Err(trouble) = work(&team, &envelope).await {
+            if let Err(trouble) = work(&team, &envelope, slot).await {
                 // What waited for room is taken up by the next start, and nothing is counted.
                 if team.closing.is_cancelled() {
                     return;
@@ -108,6 +112,14 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
             }
         });
     }
+}
+
+/// Whether a worker has the run of an envelope already.
+fn is_held(team: &Team, envelope: &Envelope) -> bool {
+    team.hub.read(|state| {
+        let mut runs = state.runs.values();
+        runs.any(|run| run.envelope_id == envelope.relay_id && run.granted.is_some())
+    })
 }
 
 /// Gives what workers say to whoever follows the run that it is about; on a stop, as long as a run is followed.
@@ -171,7 +183,11 @@ async fn fail(team: &Team, envelope: &Envelope, reason: String, agent_lives: boo
     let _ = team.insist(failed).await;
 }
 
-async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError> {
+async fn work(
+    team: &Arc<Team>,
+    envelope: &Envelope,
+    slot: Option<OwnedSemaphorePermit>,
+) -> Result<(), DispatchError> {
     let request_id = &envelope.envelope.request_id;
     let (waits, earlier) = team.hub.read(|state| {
         let waits = state.envelopes.contains_key(&envelope.relay_id);
@@ -212,6 +228,7 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
         team,
         envelope,
         run_id: &run_id,
+        slot,
         calls: RunCalls::default(),
         blobs: Vec::new(),
         results: VecDeque::new(),
@@ -266,6 +283,8 @@ struct RunFollower<'a> {
     team: &'a Arc<Team>,
     envelope: &'a Envelope,
     run_id: &'a RunId,
+    /// Its place among the agents at work; none for one that went on at a start at which all were taken.
+    slot: Option<OwnedSemaphorePermit>,
     calls: RunCalls,
     /// What was packed for the worker, which nobody needs once the run is over.
     blobs: Vec<Payload>,
@@ -382,6 +401,10 @@ impl RunFollower<'_> {
         side: &mut HubSide,
         only_end: bool,
     ) -> Result<Follow, DispatchError> {
+        if self.slot.is_none() && run.granted.is_none() && !only_end {
+            // Its agent is lost, and another one begins.
+            self.slot = self.team.slots.clone().acquire_owned().await.ok();
+        }
         let mut waiting = DiskWait::default();
         let (job, given) = loop {
             // Where nobody waits for it any more, what there is of it is ended, and makes room.
@@ -427,6 +450,10 @@ impl RunFollower<'_> {
 
     /// What is prepared for a run. That is ended where nobody waits for the run any more, or the team ends.
     async fn environments(&self, run: &Run) -> JobEnvironments {
+        if run.granted.is_some() {
+            // Its worker goes on by the job that it has, with what was prepared for that.
+            return JobEnvironments::default();
+        }
         let (stop, news) =
             (self.team.closing.child_token(), self.team.signals.news_of(self.run_id));
         let preparing = checks::environments_for(self.team, run, &stop);

@@ -88,19 +88,33 @@ fn remove_older(
     Ok(())
 }
 
-/// The instant of the look before, in milliseconds.
+/// The instant of the look before that was believed, and of the first one since that was not, in milliseconds.
 const LOOKED: &str = "retention.looked";
-/// Days without a look after which a clock is not believed at once.
+/// Days without a look after which a clock is not believed at once, and hours after which it is.
 const BELIEVED_DAYS: u64 = 30;
+const DOUBT_HOURS: u64 = 20;
 
 /// Whether an instant is near the look before, which it takes the place of. What goes does not come back, and a machine
-/// may begin with a clock that is far ahead: then the next look decides, a day later.
+/// may begin with a clock that is far ahead: then a look most of a day later decides.
 fn is_believed(state_dir: &Path, now: Timestamp) -> Result<bool, FileError> {
     let file = state_dir.join(LOOKED);
-    let before = files::read_text_if_present(&file)?.and_then(|it| it.trim().parse().ok());
-    files::write_durable(&file, format!("{}\n", now.millis()))?;
-    let days = |before| now.seconds_since(Timestamp::from_millis(before)) / DAY;
-    Ok(before.is_none_or(|before| days(before) <= BELIEVED_DAYS))
+    let text = files::read_text_if_present(&file)?.unwrap_or_default();
+    let mut known = text.lines().map_while(|line| line.parse().ok().map(Timestamp::from_millis));
+    let (before, doubted) = (known.next(), known.next());
+    let is_near = before.is_none_or(|before| now.seconds_since(before) <= BELIEVED_DAYS * DAY);
+    let lasts = |doubted: Timestamp| {
+        (DOUBT_HOURS * 3_600..=BELIEVED_DAYS * DAY).contains(&now.seconds_since(doubted))
+    };
+    let believed = is_near || doubted.is_some_and(lasts);
+    let next = match (before, doubted) {
+        (Some(before), Some(doubted)) if !believed && now.seconds_since(doubted) < DAY => {
+            format!("{}\n{}\n", before.millis(), doubted.min(now).millis())
+        }
+        (Some(before), _) if !believed => format!("{}\n{}\n", before.millis(), now.millis()),
+        (_, _) => format!("{}\n", now.millis()),
+    };
+    files::write_durable(&file, next)?;
+    Ok(believed)
 }
 
 fn make_room(
@@ -205,11 +219,21 @@ mod tests {
     #[test]
     fn a_clock_that_is_far_ahead_of_the_look_before_is_not_believed_at_once() {
         let folder = tempfile::tempdir().unwrap();
-        let day = |day: i64| Timestamp::from_millis(day * 86_400_000);
-        for (now, believed) in
-            [(100, true), (130, true), (161, false), (162, true), (20_000, false), (163, true)]
-        {
-            assert_eq!(is_believed(folder.path(), day(now)).unwrap(), believed, "{now}");
+        let hour = |hour: i64| Timestamp::from_millis(hour * 3_600_000);
+        for (now, believed) in [
+            (2_400, true),
+            (3_100, true),
+            (90_000, false),
+            // Also not by starting again.
+            (90_001, false),
+            // It was put right.
+            (3_110, true),
+            // Nobody looked for two months.
+            (4_600, false),
+            (4_624, true),
+            (4_625, true),
+        ] {
+            assert_eq!(is_believed(folder.path(), hour(now)).unwrap(), believed, "{now}");
         }
     }
 

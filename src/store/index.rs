@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::VERSION;
 use super::error::StoreError;
-use super::layout;
+use super::layout::{self, Lost};
 use super::views::Views;
 use crate::domain::change::ChannelMark;
 use crate::domain::ids::{ChannelId, ItemId, RequestId, SprintId};
@@ -39,6 +39,8 @@ pub(super) struct Index {
     pub(super) settled_items: Vec<(ItemId, String)>,
     #[serde(default)]
     pub(super) sprint_ids: Vec<SprintId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lost: Vec<Lost>,
 }
 
 const HEADER: &str = "teams-checkpoint ";
@@ -73,6 +75,7 @@ impl Index {
                 .map(|(id, print)| (id.clone(), print.clone()))
                 .collect(),
             sprint_ids: views.state.sprint_ids.iter().cloned().collect(),
+            lost: views.lost.clone(),
         }
     }
 

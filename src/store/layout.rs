@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::change::Change;
@@ -164,6 +164,31 @@ pub(super) fn parse(kind: RecordKind, path: &str, bytes: &[u8]) -> Result<AnyRec
 
 fn explain(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+/// The file of a record that was open and could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Lost {
+    pub(super) kind: RecordKind,
+    pub(super) path: String,
+}
+
+impl Lost {
+    /// As many are remembered, the latest.
+    pub(super) const MOST: usize = 64;
+
+    /// Whether a record of this kind is worked on by people, who may mend its file.
+    pub(super) const fn is_kept(kind: RecordKind) -> bool {
+        matches!(
+            kind,
+            RecordKind::Request
+                | RecordKind::Backlog
+                | RecordKind::Plan
+                | RecordKind::Sprint
+                | RecordKind::Gate
+                | RecordKind::Verification
+        )
+    }
 }
 
 /// Whether a path of [`Change::Append`] stays inside the workspace and outside of the records.

@@ -8,7 +8,7 @@ use super::entry::{Entry, VERSION, read_line, scan};
 use super::error::StoreError;
 use super::images::ReadRecords;
 use super::index::Index;
-use super::layout::{self, first_seq};
+use super::layout::{self, Lost, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
 use super::views::{Views, is_closed, is_text};
@@ -221,6 +221,7 @@ impl LoadedWorkspace {
             let bytes = match disk.read(&root.join(&open.path)) {
                 Ok(bytes) => bytes,
                 Err(error) if error.is_missing() => {
+                    self.lose(open.kind, &open.path);
                     self.missing.push(open.path);
                     continue;
                 }
@@ -234,7 +235,16 @@ impl LoadedWorkspace {
                     }
                     self.views.state.apply(&Change::Save(record));
                 }
-                Err(reason) => self.unreadable.push(Unreadable { path: open.path, reason }),
+                Err(reason) => {
+                    self.lose(open.kind, &open.path);
+                    self.unreadable.push(Unreadable { path: open.path, reason });
+                }
+            }
+        }
+        for lost in index.lost {
+            // It may have been saved anew since.
+            if !self.views.digests.contains_key(&lost.path) && !covered.contains(&lost.path) {
+                self.find_again(disk, root, lost)?;
             }
         }
         let state = &mut self.views.state;
@@ -245,6 +255,39 @@ impl LoadedWorkspace {
         state.channels = (index.channels.into_iter()).map(|mark| (mark.channel_id, mark)).collect();
         if self.tail == 0 {
             self.channels(disk, root)?;
+        }
+        Ok(())
+    }
+
+    /// Remembers where the file of a record belongs that is not there, or cannot be read.
+    fn lose(&mut self, kind: RecordKind, path: &str) {
+        if Lost::is_kept(kind) {
+            self.views.lost.push(Lost { kind, path: path.to_owned() });
+            let over = self.views.lost.len().saturating_sub(Lost::MOST);
+            self.views.lost.drain(..over);
+        }
+    }
+
+    /// Takes in a record whose file somebody has mended, or put back.
+    fn find_again(&mut self, disk: &dyn Disk, root: &Path, lost: Lost) -> Result<(), StoreError> {
+        let bytes = match disk.read(&root.join(&lost.path)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => {
+                self.lose(lost.kind, &lost.path);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match layout::parse(lost.kind, &lost.path, &bytes) {
+            Ok(record) => {
+                self.views.digests.insert(lost.path.clone(), crc32fast::hash(&bytes));
+                self.views.state.apply(&Change::Save(record));
+                self.edited.push(lost.path);
+            }
+            Err(reason) => {
+                self.lose(lost.kind, &lost.path);
+                self.unreadable.push(Unreadable { path: lost.path, reason });
+            }
         }
         Ok(())
     }

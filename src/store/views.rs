@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::entry::Entry;
 use super::error::StoreError;
-use super::layout::{self, Target};
+use super::layout::{self, Lost, Target};
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, replace};
 use crate::platform::files::{FileError, Result as FileResult};
@@ -35,6 +35,8 @@ pub(super) struct Views {
     folders: BTreeSet<PathBuf>,
     /// Digests of the files of open records, as they were written.
     pub(super) digests: BTreeMap<String, u32>,
+    /// Records that were open and whose files could not be read, or were gone: where one is mended, it is taken in again.
+    pub(super) lost: Vec<Lost>,
 }
 
 impl Views {
@@ -52,6 +54,7 @@ impl Views {
             dirty: BTreeSet::new(),
             folders: BTreeSet::new(),
             digests,
+            lost: Vec::new(),
         }
     }
 

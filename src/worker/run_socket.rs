@@ -149,11 +149,7 @@ fn listen(worker: &Arc<Worker>, job: &JobSpec, run_dir: &Path) -> Result<RunSock
             let (worker, own, stop) = (Arc::clone(&worker), Arc::clone(&own), stop.clone());
             tasks::spawn("run-call", async move {
                 let _place = place;
-                let served = tokio::select! {
-                    () = stop.cancelled() => return,
-                    served = serve(&worker, &own, stream) => served,
-                };
-                if let Err(error) = served {
+                if let Err(error) = serve(&worker, &own, stream, &stop).await {
                     tracing::debug!(%error, "the call of an agent broke off");
                 }
             });
@@ -170,7 +166,14 @@ struct Own {
     tools: String,
 }
 
-async fn serve(worker: &Worker, own: &Own, mut stream: UnixStream) -> std::io::Result<()> {
+/// Serves a call until the run is over. What was sent to the hub is waited for, and then removed: its answer comes, or
+/// the run's end.
+async fn serve(
+    worker: &Worker,
+    own: &Own,
+    mut stream: UnixStream,
+    stop: &CancellationToken,
+) -> std::io::Result<()> {
     // Agents share a user: another one may have found the path, but its processes are not of this run.
     let peer = stream.peer_cred()?.pid();
     let is_ours = || peer.is_some_and(|pid| supervise::belongs_to(pid, &own.run_dir));
@@ -179,7 +182,10 @@ async fn serve(worker: &Worker, own: &Own, mut stream: UnixStream) -> std::io::R
     let mut line = String::new();
     let mut reader = BufReader::new((&mut stream).take(MAX_CALL));
     let patience = if was_ours { READS } else { READS_OF_OTHERS };
-    tokio::time::timeout(patience, reader.read_line(&mut line)).await??;
+    tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        read = tokio::time::timeout(patience, reader.read_line(&mut line)) => { read??; }
+    }
     let ours = was_ours && is_ours();
     let answer = if ours {
         let transport = &*worker.parts.transport;
@@ -195,6 +201,12 @@ async fn serve(worker: &Worker, own: &Own, mut stream: UnixStream) -> std::io::R
         }
         serde_json::json!({"ok": false, "text": "these are the tools of another run"}).to_string()
     };
-    stream.write_all(answer.as_bytes()).await?;
-    stream.write_all(b"\n").await
+    let written = async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.write_all(b"\n").await
+    };
+    tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        written = written => written,
+    }
 }

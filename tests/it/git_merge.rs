@@ -324,6 +324,28 @@ fn a_checkout_of_the_branch_that_is_under_way_is_waited_for() {
     assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
 }
 
+/// Killed before anything moved, a landing has left a lock and nothing else: its proof is looked at again, and whoever has
+/// begun a branch of their own since is not locked out of it.
+#[test]
+fn a_lock_that_a_landing_left_before_anything_moved_goes_and_says_nothing() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    let (own, lock) = (repo.path.join(".git/teams.lock"), repo.path.join(".git/index.lock"));
+    for elsewhere in [false, true] {
+        std::fs::write(&own, "").unwrap();
+        std::fs::hard_link(&own, &lock).unwrap();
+        if elsewhere {
+            repo.git(&["switch", "-qc", "own"]);
+        }
+        assert!(!is_landing(&repo.project(), &plan).unwrap());
+        assert!(!lock.exists() && !own.exists(), "elsewhere: {elsewhere}");
+    }
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
 #[test]
 fn the_branch_does_not_leave_a_worktree_behind_that_is_away() {
     let repo = Repo::new();

@@ -405,6 +405,7 @@ async fn what_is_tracked_within_an_environments_folder_stays_where_that_is_lent(
         lend(&held, &worktree, is_layered).unwrap();
         assert_eq!(worktree.tree_id().unwrap(), before, "layered: {is_layered}");
         assert!(!worktree.path().join("data/deep/left").exists());
+        assert_eq!(worktree.path().join("data/made").exists(), !is_layered);
     }
 }
 

@@ -79,6 +79,8 @@ pub struct HubSide {
     phase: Phase,
     /// When the assignment was sent, or the worker told to end.
     said: Option<Millis>,
+    /// Whether the worker has said anything of it since this start of the hub.
+    heard: bool,
     /// Why the worker could not carry it out, while it is told to end.
     unable: Option<String>,
 }
@@ -91,7 +93,7 @@ impl HubSide {
             Some(_) => Phase::Granted { answered: now },
             None => Phase::Assigned,
         };
-        HubSide { lease, phase, said: None, unable: None }
+        HubSide { lease, phase, said: None, heard: false, unable: None }
     }
 
     /// Tells the worker to end its agent, because it has failed too often.
@@ -120,6 +122,7 @@ impl HubSide {
             let reason = EndReason::Stale;
             return vec![HubStep::Send(boot, body.refused(reason))];
         }
+        self.heard = true;
         match body {
             WorkerBody::Claim { asked_ms: _ } => match self.phase {
                 Phase::Ending(reason) => self.tell_to_end(boot, reason, now),
@@ -240,12 +243,14 @@ impl HubSide {
         [expires, self.says_again()].into_iter().flatten().min().unwrap_or(Millis::MAX)
     }
 
-    /// A worker that holds the run is asked nothing, but for once: after a start of the hub it may be another.
+    /// A worker that holds the run is asked nothing once it is heard of: after a start of the hub it may be another.
     fn says_again(&self) -> Option<Millis> {
         match (&self.phase, self.said) {
             (_, None) => Some(0),
-            (Phase::Granted { .. }, Some(_)) => None,
-            (Phase::Assigned | Phase::Ending(_), Some(said)) => Some(said + RESEND_MS),
+            (Phase::Granted { .. }, Some(_)) if self.heard => None,
+            (Phase::Granted { .. } | Phase::Assigned | Phase::Ending(_), Some(said)) => {
+                Some(said + RESEND_MS)
+            }
         }
     }
 }

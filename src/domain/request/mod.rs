@@ -107,7 +107,7 @@ pub struct Params {
     /// Whether somebody else than who asked has written to it, also where that was deleted: a role may have read it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub others_wrote: bool,
-    /// Who of those has asked for something, also where that was deleted.
+    /// Who of those has asked for something, also where that was deleted; a question asks for nothing.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub other_askers: BTreeSet<UserId>,
     /// Further words that no role has read yet, by [`Followup::key`]: nothing ends without them.
@@ -164,13 +164,7 @@ impl Params {
 
     /// Nobody has read these words as they are now.
     pub fn unread(&mut self, words: &Followup) {
-        if !words.asks_for_something() {
-            return;
-        }
-        if words.is_others {
-            self.other_askers.extend(words.author_id);
-        }
-        if !self.unread_words.contains(&words.key()) {
+        if words.asks_for_something() && !self.unread_words.contains(&words.key()) {
             self.unread_words.push(words.key());
         }
     }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::authorize::{Denied, Granted, Resource, act, authorize};
+use super::authorize::{Denied, Granted, Resource, act, authorize, note_asker};
 use super::decision::Answer;
 use super::turn::Turn;
 use super::{actions, ending, say, train};
@@ -310,6 +310,9 @@ fn asked(
     let author_id = granted.actor().person_id();
     let question = Followup { at_gate: true, guides, is_others, author_id, ..words };
     request.params.others_wrote |= is_others;
+    if guides {
+        note_asker(request, &question);
+    }
     request.params.followups.push(question);
     if request.duty().is_some() {
         // It goes on from there.

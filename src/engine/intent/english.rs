@@ -369,7 +369,7 @@ const PATTERNS: &[(Pattern, &str)] = &[
     ),
     (
         Pattern::NamesSpec,
-        r"\b(?:specs?|specification|prd|requirements?|criteri(?:on|a)|non-goals?|definition of done|user stor(?:y|ies)|acs?|ⓡ|ⓓ)\b",
+        r"\b(?:specs?|specification|prd|requirements?|criteri(?:on|a)|non-goals?|definition of done|user stor(?:y|ies)|acs?|ⓡ|ⓓ)\b|\b(?:from|to|into|in|out of) (?:the |our )?(?:plan|scope|road ?map|backlog|milestone)\b",
     ),
     (Pattern::EditsSpec, r"^{edit}\b.*\b{spec}\b"),
     (

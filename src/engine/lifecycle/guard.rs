@@ -178,9 +178,9 @@ impl StepReportContext<'_> {
             return enter(self.lifecycle, state, self.step.name, notes);
         }
         let mut transition = transition.clone();
-        // Who gave a verdict has said where it is to go; its words name criteria, whatever they say of them.
+        // Who says that it fails names the criteria that do, and nothing is wrong with those.
         let to_planner = transition.target_step == Some(self.lifecycle.resume)
-            || (decision.is_none() && cites_specification(report));
+            || (decision != Some(QaDecision::Fail) && cites_specification(report));
         if transition.reopen_category.is_none() && to_planner {
             notes.push(ReportChange::SpecificationAtFault);
             transition.outcome = Some(Outcome::Reopen);

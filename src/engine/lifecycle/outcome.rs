@@ -113,7 +113,11 @@ fn plan(
 #[must_use]
 pub fn close_in_planning(lifecycle: &Lifecycle, step: &Step, report: &StepReport) -> bool {
     let transition = &report.transition;
-    let completes = transition.outcome == Some(Outcome::Complete);
+    let completes = match transition.outcome {
+        Some(Outcome::Complete) => true,
+        None => transition.finalize_phase,
+        Some(Outcome::Advance | Outcome::Continue | Outcome::Block | Outcome::Reopen) => false,
+    };
     let target = transition.target_step.and_then(|name| lifecycle.step(name));
     if report.is_to_be_built
         || report.role != Role::Planner

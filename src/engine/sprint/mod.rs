@@ -46,3 +46,4 @@ pub(in crate::engine) use plan_items::{replace_with_items, start_with_items};
 pub use running::slots as slots_of;
 pub use schedule::due;
 pub(in crate::engine) use sourcing::{answered, bring_back, drop_item, put_aside_with};
+pub(in crate::engine) use todo_progress::without_request;

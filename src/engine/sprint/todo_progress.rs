@@ -1,7 +1,9 @@
 //! How far a todo is by its request (13.A #1: from the request's own status alone), and what its item says of that.
 
-use super::{backlog, queue, sourcing};
-use crate::domain::ids::{ItemId, SprintId};
+use serde_json::json;
+
+use super::{backlog, queue, say, sourcing};
+use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
@@ -70,6 +72,47 @@ pub(super) fn outlives(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: 
     let todo = Todo { progress: progress.clone(), ..todo.clone() };
     turn.edit_todo(sprint, at, |place| *place = progress);
     item(turn, sprint, &todo, &request);
+}
+
+/// Todos at work whose request's record is gone, or could not be read: nobody would end them. Where it comes back, they
+/// follow it again.
+pub(in crate::engine) fn without_request(turn: &mut Turn<'_>) {
+    let Some(sprint) = turn.active_sprint().cloned() else { return };
+    let id = &sprint.sprint_id;
+    let is_gone = |request: &RequestId| turn.request(request).is_none();
+    let gone: Vec<(usize, Todo, RequestId)> = (sprint.work.todos.iter().enumerate())
+        .filter(|(_, todo)| !todo.progress.status.is_terminal())
+        .filter_map(|(at, todo)| Some((at, todo.clone(), todo.progress.request_id.clone()?)))
+        .filter(|(_, _, request)| is_gone(request))
+        .collect();
+    if sprint.planning_request_id.as_ref().is_some_and(is_gone)
+        && let Some(sprint) = turn.edit_sprint(id)
+    {
+        // What it was to find out is asked again.
+        sprint.planning_request_id = None;
+    }
+    for (at, todo, request) in gone {
+        let summary = format!("the record of its request {request} is gone");
+        let ended_at = Some(turn.now);
+        let progress = TodoProgress {
+            status: TodoStatus::Blocked,
+            summary,
+            ended_at,
+            ..todo.progress.clone()
+        };
+        let todo = Todo { progress: progress.clone(), ..todo };
+        let values = json!({ "sprint_id": id.as_str(), "title": todo.title, "request_id": request.as_str() });
+        turn.edit_todo(id, at, |place| *place = progress);
+        if let Some(mut item) = queue::item_of(turn, &todo, id)
+            && item.may_be_todo(&todo.progress.todo_id)
+        {
+            item.todo = Some(ItemTodo { sprint_id: id.clone(), progress: todo.progress.clone() });
+            backlog::set_by_todo(&mut item, None, turn.now);
+            item.updated_at = turn.now;
+            turn.put_item(item);
+        }
+        say::error(turn, id, "sprint.request_gone", values);
+    }
 }
 
 /// Why a todo is over without a change, where a person decided that.

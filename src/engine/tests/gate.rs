@@ -22,7 +22,7 @@ use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
 use crate::engine::Answer;
 use crate::engine::authorize::{
-    Act, Action, Denied, Granted, Resource, act, authorize, carried_by,
+    Act, Action, Denied, Granted, Resource, act, authorize, carried_by, note_asker,
 };
 
 const STRANGER: UserId = UserId(666);
@@ -235,13 +235,19 @@ fn with_four_eyes_nobody_approves_what_they_asked_for_or_added_to() {
     assert_eq!(decide(&strict, &request(OWNER)), Err(Denied::OwnRequest));
     assert_eq!(decide(&strict, &request(STRANGER)), Ok(()));
     // Nor what they added to it.
-    for (words, counts) in [("nice work, thanks", false), ("and make it blue", true)] {
+    for (words, counts) in [
+        ("nice work, thanks", false),
+        ("did the tests run?", false),
+        ("and make the button blue", true),
+    ] {
         let mut asked = request(STRANGER);
-        asked.params.take_in(Followup {
+        let words = Followup {
             is_others: true,
             author_id: Some(OWNER),
             ..Followup::command("Mina", words.to_owned(), Timestamp::from_millis(1))
-        });
+        };
+        note_asker(&mut asked, &words);
+        let words = &words.body;
         let refused = if counts { Err(Denied::OwnRequest) } else { Ok(()) };
         assert_eq!(decide(&strict, &asked), refused, "{words}");
         assert_eq!(decide(&relaxed, &asked), Ok(()));

@@ -10,15 +10,16 @@ use super::sprints::{add, by_hand, key, kickoff, play, sprint, statuses};
 use super::world::{Todo as Next, World, policy, press, result};
 use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::change::Change;
+use crate::domain::envelope::Envelope;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
 use crate::domain::ids::{EnvelopeId, ItemId};
 use crate::domain::incoming::Command;
 use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::modes::SprintMode;
-use crate::domain::outgoing::ButtonAct;
+use crate::domain::outgoing::{ButtonAct, Outgoing};
 use crate::domain::policy::{GateTable, Policy, SprintPolicy};
-use crate::domain::record::AnyRecord;
+use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{PlanningStep, Sprint, SprintStatus, TodoStatus};
@@ -250,6 +251,46 @@ fn a_clock_that_was_ahead_holds_nothing_up_when_it_is_put_right() {
     let now = sprint(&world);
     assert!(now.cutoff_at.expect("a cutoff").millis() < before + 24 * 3_600_000);
     assert!(now.planning.last_review_at.expect("a review").millis() <= world.clock);
+}
+
+#[test]
+fn a_todo_whose_requests_record_is_gone_is_blocked_and_the_sprint_goes_on() {
+    let mut world = World::new(by_hand());
+    add(&mut world, "alpha");
+    world.command(kickoff());
+    let todo = until_at_work(&mut world);
+    let request = todo.progress.request_id.expect("a request");
+    // Somebody removed the file while the team was down.
+    world.state.apply(&Change::Remove(RecordId::Request(request.clone())));
+    world.submit(Event::Started { serves: Role::ALL.to_vec(), announce: false });
+    world.finish_well();
+    assert!(world.said.contains(&"sprint.request_gone".to_owned()));
+    assert!(active(&world).is_none(), "{:#?}", active(&world));
+    assert_eq!(of_title(&world, &todo.title).status, ItemStatus::Blocked);
+}
+
+/// Messages and hand-offs that were to be tried again wait by it as well; what a model's server has told is waited for.
+#[test]
+fn what_is_tried_again_does_not_wait_for_a_clock_that_was_ahead() {
+    for is_told in [false, true] {
+        for event in [Event::Tick, Event::Started { serves: Role::ALL.to_vec(), announce: false }] {
+            let mut world = World::new(by_hand());
+            world.message("do it");
+            let ahead = Timestamp::from_millis(world.clock + 9 * 3_600_000);
+            let later = Some(ahead);
+            let outgoing = world.state.outgoing.values().next().expect("a receipt").clone();
+            let changed = Outgoing { not_before: later, ..Outgoing::clone(&outgoing) };
+            world.state.apply(&Change::save(changed));
+            let envelope = world.state.envelopes.values().next().expect("a hand-off").clone();
+            let created_at = if is_told { envelope.created_at } else { ahead };
+            let changed = Envelope { created_at, not_before: later, ..Envelope::clone(&envelope) };
+            world.state.apply(&Change::save(changed));
+            world.submit(event);
+            assert_eq!(world.state.outgoing[&outgoing.outgoing_id].not_before, None);
+            let waits = world.state.envelopes[&envelope.relay_id].not_before;
+            assert_eq!(waits, later.filter(|_| is_told));
+        }
+    }
 }
 
 #[test]

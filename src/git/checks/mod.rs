@@ -191,7 +191,7 @@ fn judge(
             report::printed(&output.stdout, &output.stderr)
         }
     };
-    let counts = counts::read(&text).or_else(|| report::counts(&tests)).or(names_none);
+    let counts = names_none.or_else(|| counts::read(&text)).or_else(|| report::counts(&tests));
     let mut verdict = verdict(&exit, counts);
     if verdict == CheckVerdict::Passed && !has_report {
         // What is to say which tests ran says nothing.

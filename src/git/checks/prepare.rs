@@ -568,6 +568,28 @@ fn remove_untracked(base: &Tree<'_>, dir: &Path, path: &Path) -> Result<()> {
     }
 }
 
+/// Copies what lies at a path, but for what a tree has there.
+fn copy_untracked(base: &Tree<'_>, from: &Path, dir: &Path, path: &Path) -> Result<()> {
+    let (source, target) = (from.join(path), dir.join(path));
+    let is_folder = files::symlink_metadata(&source).is_ok_and(|found| found.is_dir());
+    match base.get_path(path).map(|entry| entry.kind()) {
+        Ok(Some(ObjectType::Tree)) if is_folder => {
+            for inside in files::list(&source)? {
+                let name = inside.file_name().unwrap_or_default();
+                copy_untracked(base, from, dir, &path.join(name))?;
+            }
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(_) => {
+            if let Some(above) = target.parent() {
+                files::create_dir_all(above)?;
+            }
+            Ok(layers::copy(&source, &target)?)
+        }
+    }
+}
+
 /// Makes way for environments in the worktree of an agent that nobody is at work in, or, where the kernel does not lay
 /// them below it, puts copies there. What an earlier run did to them in there is gone.
 ///
@@ -596,7 +618,9 @@ pub fn lend(
                 files::remove_any(&target)?;
                 layers::show_through(&dir, path);
             }
-            if !is_layered && !holds_tracked {
+            if !is_layered && holds_tracked {
+                copy_untracked(&base, &environment.files(), &dir, path)?;
+            } else if !is_layered {
                 if let Some(above) = target.parent() {
                     files::create_dir_all(above)?;
                 }

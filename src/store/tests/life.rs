@@ -261,6 +261,63 @@ fn a_record_that_does_not_parse_is_set_aside_unless_the_tail_has_it() {
     assert_eq!(open(root.path()).report.set_aside, []);
 }
 
+/// Whoever makes a slip in a record, or removes one, has it back by putting its file right.
+#[test]
+fn a_record_that_was_set_aside_or_removed_is_taken_in_again_once_its_file_is_right() {
+    for removed in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let first = open(root.path());
+        first.store.append(vec![request(1, RequestStatus::Queued, "x")]).wait().unwrap();
+        first.store.append(vec![request(2, RequestStatus::Queued, "y")]).wait().unwrap();
+        first.store.close().unwrap();
+        let path = root.path().join(layout::request(&request_id(1)));
+        let right = files::read(&path).unwrap();
+        match removed {
+            true => files::remove_file(&path).unwrap(),
+            false => files::write(&path, b"{,").unwrap(),
+        }
+        // It is remembered over further starts, and what was said meanwhile is kept.
+        for _ in 0..2 {
+            let without = open(root.path());
+            assert_eq!(without.state.requests.len(), 1);
+            without.store.append(vec![request(2, RequestStatus::Queued, "z")]).wait().unwrap();
+            without.store.close().unwrap();
+        }
+        files::write(&path, &right).unwrap();
+        let again = open(root.path());
+        assert_eq!(again.state.requests.len(), 2, "removed: {removed}");
+        assert_eq!(again.report.edited.len(), 1);
+        again.store.close().unwrap();
+        assert_eq!(open(root.path()).report.edited, [] as [String; 0]);
+    }
+}
+
+/// A document is for people: one that is not the team's to write stops nothing.
+#[test]
+fn a_document_that_cannot_be_written_is_put_aside_and_goes_on_as_a_copy() {
+    let root = tempfile::tempdir().unwrap();
+    let add = |store: &Store, line: &str| {
+        let change = Change::Append {
+            file: "shared_workspace/decision_log.md".to_owned(),
+            text: line.to_owned(),
+        };
+        store.append(vec![change]).wait().unwrap();
+    };
+    let path = root.path().join("shared_workspace/decision_log.md");
+    let opened = open(root.path());
+    add(&opened.store, "one\n");
+    opened.store.close().unwrap();
+    let aside = root.path().join("shared_workspace/decision_log.md.bad-1");
+    files::rename(&path, &aside).unwrap();
+    files::create_dir_all(&path).unwrap();
+    files::remove_file(&aside).unwrap();
+    let opened = open(root.path());
+    add(&opened.store, "two\n");
+    opened.store.close().unwrap();
+    assert_eq!(files::read(&path).unwrap(), b"two\n");
+    assert!(files::metadata(&aside).unwrap().is_dir());
+}
+
 #[test]
 fn a_lifecycle_that_this_build_cannot_read_is_set_aside_by_name_and_its_requests_stay() {
     let root = tempfile::tempdir().unwrap();

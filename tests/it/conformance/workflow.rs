@@ -1,7 +1,9 @@
 //! Workflow: state, transition, decision table, reopen map, guardrails.
 
 use serde_json::{Value, json};
-use teams::domain::lifecycle::{Lifecycle, ReopenCategory, StepKind, StepName, counter};
+use teams::domain::lifecycle::{
+    Lifecycle, Phase, ReopenCategory, StepAccess, StepKind, StepName, counter,
+};
 use teams::domain::role::Role;
 use teams::domain::word::Word;
 use teams::domain::workflow::{PhaseStatus, Transition, WorkflowState};
@@ -118,10 +120,25 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             },
             Rule {
                 row: "7.4",
-                instead: "who says that it goes on has not answered what is to be carried out",
+                instead: "who does not say that nothing is left has not answered what is to be carried out",
                 applies: |args| {
-                    ["advance", "continue"].contains(&text(&args["transition"], "outcome"))
-                        && args["request_indicates_execution_flag"] == json!(true)
+                    let transition = &args["transition"];
+                    let goes_on = match text(transition, "outcome") {
+                        "" => transition["finalize_phase"] != json!(true),
+                        outcome => ["advance", "continue"].contains(&outcome),
+                    };
+                    goes_on && args["request_indicates_execution_flag"] == json!(true)
+                },
+                expected: |_, _| json!(false),
+            },
+            Rule {
+                row: "7.4",
+                instead: "nor has who says that building comes next",
+                applies: |args| {
+                    let transition = Transition::normalize(&args["transition"]);
+                    let target = transition.target_step.and_then(|name| lifecycle().step(name));
+                    transition.target_phase == Some(Phase::Implementation)
+                        || target.is_some_and(|step| step.access == StepAccess::Write)
                 },
                 expected: |_, _| json!(false),
             },
