@@ -31,9 +31,10 @@ pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: Workf
         let is_plan = plans(from.kind) || from.kind == StepKind::Guidance;
         let next = turn.stands(id).and_then(|(lifecycle, _)| Some(lifecycle.step(*step)?.kind));
         let is_put_to_people = is_plan && !next.is_some_and(plans);
-        let is_asked_about = match from.kind {
-            StepKind::Change => plan::binds(turn, id),
-            kind => is_put_to_people && plan::asks_people(turn, id, kind),
+        let is_asked_about = if from.kind == StepKind::Change {
+            plan::binds(turn, id)
+        } else {
+            is_put_to_people && plan::asks_people(turn, id, from.kind)
         };
         let is_old = is_plan && goes_by_the_new_words(turn, id)
             || is_asked_about && plans_anew_for_words(turn, id);

@@ -309,7 +309,7 @@ mod tests {
     fn what_is_silent_goes_into_the_archive_and_nothing_else() {
         let guild = Guild::open(None, 0, None).unwrap();
         let begin = |days_ago: i64| {
-            let made = Utc::now() - Duration::days(days_ago);
+            let made = crate::platform::clock::now() - Duration::days(days_ago);
             let thread = Thread {
                 parent: Id::at(made),
                 owner: Id::at(made),
