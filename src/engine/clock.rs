@@ -38,6 +38,9 @@ pub(super) fn put_right(turn: &mut Turn<'_>) {
     for envelope in envelopes.into_iter().filter(|it| is_beyond(it.not_before)) {
         turn.save(Envelope { not_before: None, ..Envelope::clone(envelope) });
         turn.wake(Wake::Role(envelope.target_role));
+        // The agent that it waits for was put to rest by the same clock.
+        let at = envelope.not_before;
+        turn.edit_spending().resting.retain(|_, until| Some(*until) != at);
     }
 }
 

@@ -30,11 +30,12 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     cut_off(turn);
     gates::spending::ask_by_new_limits(turn);
     ask_by_new_guards(turn);
+    sprint::without_request(turn);
+    sprint::withdraw_replaced(turn);
     for id in orphans(turn) {
         turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);
     }
-    sprint::without_request(turn);
     sprint::withdraw_older(turn);
     sprint::go_by_settings(turn);
     sprint::advance(turn);

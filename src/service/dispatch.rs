@@ -35,7 +35,7 @@ use crate::platform::beneath::Folder;
 use crate::platform::files::FileError;
 use crate::platform::{clock, ids, tasks};
 use crate::relay;
-use crate::store::StoreError;
+use crate::store::{self, StoreError};
 use crate::worker::{self, JobEnvironments, LOCAL_WORKER, MessageError};
 
 /// The lease of the worker in this process. It cannot be cut off from its hub, and a machine that slept over the
@@ -260,11 +260,20 @@ fn new_run(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run
 
 /// The request ended while its worktree was being opened: nothing of it may come back.
 async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), DispatchError> {
-    let is_over = team.hub.read(|state| {
-        let open = state.requests.get(id).is_some_and(|request| !request.status.is_terminal());
-        !open && !effects::is_worked_in(state, id)
+    let (ended, is_worked_in) = team.hub.read(|state| {
+        let ended = state.requests.get(id).map(|request| request.status.is_terminal());
+        (ended, effects::is_worked_in(state, id))
     });
-    if is_over {
+    let is_over = match ended {
+        Some(ended) => ended,
+        // One whose record could not be read is not over.
+        None => {
+            let (root, id) = (team.root().to_owned(), id.clone());
+            let kept = tasks::blocking(move || store::read_request(&root, &id)).await?;
+            kept.is_ok_and(|it| it.is_some_and(|request| request.status.is_terminal()))
+        }
+    };
+    if is_over && !is_worked_in {
         effects::release(team, id).await?;
     }
     Ok(())

@@ -200,7 +200,14 @@ pub(super) async fn prove(
                 Some(proof) => Some(proof.checks),
                 // What ran there says which tests this change has lost.
                 None if team.hub.consult(|_, policy| policy.proves_base) => {
-                    Some(look(team, id, base, stop).await?)
+                    match look(team, id, base, stop).await {
+                        // This change may be what mends that.
+                        Err(EffectError::Git(error @ GitError::Prepare { .. })) => {
+                            tracing::warn!(%error, "nothing can be said of the base");
+                            None
+                        }
+                        records => Some(records?),
+                    }
                 }
                 None => None,
             }

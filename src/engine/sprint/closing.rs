@@ -179,6 +179,26 @@ fn end_quietly(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
+/// Ends requests whose place another one has taken, such as one whose record was gone for a while: nothing is built twice.
+pub(in crate::engine) fn withdraw_replaced(turn: &mut Turn<'_>) {
+    let open = || turn.requests().filter(|it| !it.status.is_terminal() && it.todo_id.is_some());
+    let is_replaced = |request: &&Request| {
+        let id = &request.request_id;
+        let mut others = open().filter(|it| it.request_id != *id && it.todo_id == request.todo_id);
+        let newer = others.any(|it| it.created_at > request.created_at);
+        let todos = turn.active_sprint().into_iter().flat_map(|sprint| &sprint.work.todos);
+        let mut own = todos.filter(|todo| Some(&todo.progress.todo_id) == request.todo_id.as_ref());
+        newer || own.any(|todo| todo.progress.request_id.as_ref().is_some_and(|it| it != id))
+    };
+    let replaced: Vec<RequestId> =
+        open().filter(is_replaced).map(|it| it.request_id.clone()).collect();
+    for id in replaced {
+        if !train::is_merging(turn, &id) {
+            end_quietly(turn, &id);
+        }
+    }
+}
+
 /// Has git asked what came of the sprint.
 pub(super) fn inspect(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };

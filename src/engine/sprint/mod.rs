@@ -35,7 +35,7 @@ mod start;
 mod todo_progress;
 
 pub(in crate::engine) use advance::{advance, tick};
-pub(in crate::engine) use closing::withdraw_older;
+pub(in crate::engine) use closing::{withdraw_older, withdraw_replaced};
 pub(in crate::engine) use commands::out_of_budget;
 pub(in crate::engine) use duties::result as duty_result;
 pub(in crate::engine) use effects::effect_finished;

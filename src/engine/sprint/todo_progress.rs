@@ -91,6 +91,14 @@ pub(in crate::engine) fn without_request(turn: &mut Turn<'_>) {
         // What it was to find out is asked again.
         sprint.planning_request_id = None;
     }
+    for todo in &sprint.work.todos {
+        let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
+        let is_back = request.filter(|it| status(it) != todo.progress.status);
+        if let Some(id) = is_back.map(|it| it.request_id.clone()) {
+            // It is looked at when the decision closes.
+            turn.edit(&id);
+        }
+    }
     for (at, todo, request) in gone {
         let summary = format!("the record of its request {request} is gone");
         let ended_at = Some(turn.now);

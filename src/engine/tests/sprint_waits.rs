@@ -22,7 +22,7 @@ use crate::domain::policy::{GateTable, Policy, SprintPolicy};
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
-use crate::domain::sprint::{PlanningStep, Sprint, SprintStatus, TodoStatus};
+use crate::domain::sprint::{PlanningStep, Sprint, SprintStatus, Todo, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 
@@ -255,18 +255,32 @@ fn a_clock_that_was_ahead_holds_nothing_up_when_it_is_put_right() {
 
 #[test]
 fn a_todo_whose_requests_record_is_gone_is_blocked_and_the_sprint_goes_on() {
-    let mut world = World::new(by_hand());
-    add(&mut world, "alpha");
-    world.command(kickoff());
-    let todo = until_at_work(&mut world);
-    let request = todo.progress.request_id.expect("a request");
-    // Somebody removed the file while the team was down.
-    world.state.apply(&Change::Remove(RecordId::Request(request.clone())));
-    world.submit(Event::Started { serves: Role::ALL.to_vec(), announce: false });
-    world.finish_well();
-    assert!(world.said.contains(&"sprint.request_gone".to_owned()));
-    assert!(active(&world).is_none(), "{:#?}", active(&world));
-    assert_eq!(of_title(&world, &todo.title).status, ItemStatus::Blocked);
+    for comes_back in [false, true] {
+        let mut world = World::new(by_hand());
+        add(&mut world, "alpha");
+        world.command(kickoff());
+        let todo = until_at_work(&mut world);
+        let id = todo.progress.request_id.expect("a request");
+        let request = world.request(&id);
+        // Somebody removed the file while the team was down, and may have put it back since.
+        world.state.apply(&Change::Remove(RecordId::Request(id.clone())));
+        let started = || Event::Started { serves: Role::ALL.to_vec(), announce: false };
+        world.submit(started());
+        let own = |it: &Todo| it.progress.todo_id == todo.progress.todo_id;
+        let now = sprint(&world).work.todos.into_iter().find(own).expect("its todo");
+        assert_eq!(now.progress.status, TodoStatus::Blocked);
+        assert!(world.said.contains(&"sprint.request_gone".to_owned()));
+        let sprint_id = sprint(&world).sprint_id;
+        if comes_back {
+            world.state.apply(&Change::save(request));
+            world.submit(started());
+        }
+        world.finish_well();
+        assert!(active(&world).is_none_or(|it| it.sprint_id != sprint_id), "{:#?}", active(&world));
+        // What is done is no open item any more.
+        let left = world.state.backlog.values().find(|item| item.title == todo.title);
+        assert_eq!(left.map(|item| item.status), (!comes_back).then_some(ItemStatus::Blocked));
+    }
 }
 
 /// Messages and hand-offs that were to be tried again wait by it as well; what a model's server has told is waited for.

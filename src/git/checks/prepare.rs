@@ -572,6 +572,10 @@ fn remove_untracked(base: &Tree<'_>, dir: &Path, path: &Path) -> Result<()> {
 fn copy_untracked(base: &Tree<'_>, from: &Path, dir: &Path, path: &Path) -> Result<()> {
     let (source, target) = (from.join(path), dir.join(path));
     let is_folder = files::symlink_metadata(&source).is_ok_and(|found| found.is_dir());
+    if files::symlink_metadata(&target).is_ok_and(|found| !found.is_dir()) {
+        // An agent may have put a link there, or a file: nothing is written through or into that.
+        return Ok(());
+    }
     match base.get_path(path).map(|entry| entry.kind()) {
         Ok(Some(ObjectType::Tree)) if is_folder => {
             for inside in files::list(&source)? {
