@@ -2,6 +2,7 @@
 //! something, and is told when that has come.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
@@ -26,16 +27,16 @@ const LONGEST_PAUSE: u64 = 3_600;
 
 /// What was to be tried again in a while waits by a clock that was ahead and is put right: it is tried now.
 pub(super) fn put_right(turn: &mut Turn<'_>) {
-    let (before, latest) = (turn.before(), turn.now.plus_seconds(LONGEST_PAUSE));
+    let (before, now) = (turn.before(), turn.now);
+    let latest = now.plus_seconds(LONGEST_PAUSE);
     let is_beyond = |at: Option<Timestamp>| at.is_some_and(|at| at > latest);
     for outgoing in before.outgoing.values().filter(|it| is_beyond(it.not_before)) {
         turn.save(Outgoing { not_before: None, ..Outgoing::clone(outgoing) });
         turn.wake(Wake::Outbox);
     }
     // What a model's server has told is another matter.
-    let was_ahead = |it: &Envelope| it.created_at > turn.now;
-    let envelopes: Vec<_> = before.envelopes.values().filter(|it| was_ahead(it)).collect();
-    for envelope in envelopes.into_iter().filter(|it| is_beyond(it.not_before)) {
+    let was_ahead = |it: &&Arc<Envelope>| it.created_at > now && is_beyond(it.not_before);
+    for envelope in before.envelopes.values().filter(was_ahead) {
         turn.save(Envelope { not_before: None, ..Envelope::clone(envelope) });
         turn.wake(Wake::Role(envelope.target_role));
         // The agent that it waits for was put to rest by the same clock.

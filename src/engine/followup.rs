@@ -136,11 +136,8 @@ pub(super) fn steer(
     let key = words.key();
     note_asker(request, &words);
     request.params.take_in(words);
-    lanes::follow_new_signals(turn, id);
-    let Some(request) = turn.request(id) else {
-        return Err(("unknown_request", json!({ "request_id": id.as_str() })));
-    };
     let blocked = request.status == RequestStatus::Blocked;
+    lanes::follow_new_signals(turn, id);
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);
     if blocked {

@@ -879,11 +879,16 @@ pub(super) fn write_settled(
     seen: &Path,
 ) -> Result<Oid> {
     let mut is_filled = false;
+    let mut put_back = BTreeSet::new();
     loop {
         match (look(view, filters, base, seen), view.workdir()) {
             (Err(GitError::InsideSubmodule { path, .. }), Some(root)) => {
                 make_way(root, &path)?;
                 files::remove_any(&root.join(path))?;
+            }
+            // The commit has it so, and git takes it from nobody.
+            (Err(GitError::NotTaken { path, reason }), _) if put_back.contains(&path) => {
+                return Err(GitError::NotTaken { path, reason });
             }
             (
                 Err(GitError::FileTooLarge { path, .. } | GitError::NotTaken { path, .. }),
@@ -893,6 +898,7 @@ pub(super) fn write_settled(
                 if base.get_path(&path).is_ok() {
                     write_some(view, filters, base, root, &[&path])?;
                 }
+                put_back.insert(path);
             }
             (Err(GitError::SubmoduleList { .. }), Some(root)) => {
                 let list = Path::new(submodules::LIST);

@@ -11,7 +11,7 @@ use super::index::Index;
 use super::layout::{self, Lost, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
-use super::views::{Views, is_closed, is_text};
+use super::views::{Views, cannot_be_opened, is_text};
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
 use crate::domain::record::{RUNTIME, RecordKind, SCHEDULER, inside};
@@ -421,7 +421,7 @@ impl LoadedWorkspace {
             Ok(content) => content,
             Err(error) if error.is_missing() => Vec::new(),
             // It is put aside when it is written to.
-            Err(error) if layout::is_document(path) && is_closed(&error) => Vec::new(),
+            Err(error) if layout::is_document(path) && cannot_be_opened(&error) => Vec::new(),
             Err(error) => return Err(error.into()),
         };
         let base = usize::try_from(base).unwrap_or(usize::MAX);

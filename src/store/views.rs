@@ -172,7 +172,7 @@ impl Views {
                 let (disk, is_document) = (&*self.disk, layout::is_document(path));
                 let appended = append(disk, &mut self.folders, &full, is_document, (good, pending));
                 match appended {
-                    Err(error) if is_document && is_closed(&error) => {
+                    Err(error) if is_document && cannot_be_opened(&error) => {
                         *good = begin_again(disk, &self.root, path, error)?;
                         append(disk, &mut self.folders, &full, is_document, (good, pending))?;
                     }
@@ -236,7 +236,7 @@ fn append(
 }
 
 /// Whether a file cannot be opened for what it is, such as another user's, rather than for what the disk did.
-pub(super) fn is_closed(error: &FileError) -> bool {
+pub(super) fn cannot_be_opened(error: &FileError) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, PermissionDenied};
     matches!(error.source.kind(), PermissionDenied | IsADirectory | NotADirectory)
 }

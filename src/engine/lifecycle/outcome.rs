@@ -136,8 +136,5 @@ pub fn close_in_planning(lifecycle: &Lifecycle, step: &Step, report: &StepReport
     if !artifacts.iter().all(|path| is_planning_surface(path)) {
         return false;
     }
-    if report.planning_record {
-        return true;
-    }
-    !artifacts.is_empty()
+    report.planning_record || !artifacts.is_empty()
 }

@@ -58,6 +58,15 @@ fn said(intent: Intent, confidence: u8, size: WorkSize) -> serde_json::Value {
     json!({ "intent": intent, "confidence": confidence, "size": size })
 }
 
+/// The orchestrator takes what was written for a bug, and is sure of that.
+fn hand_on_a_bug(world: &mut World) {
+    let todo = work_until(world, |role, _| role == Role::Orchestrator);
+    let bug = said(Intent::BugFix, 90, WorkSize::Normal);
+    let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
+    let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
+    super::scenes::report(world, &todo, outcome);
+}
+
 fn with_routes() -> Policy {
     Policy { routes: Arc::clone(Routes::built_in()), ..policy() }
 }
@@ -156,11 +165,7 @@ fn who_makes_the_way_longer_has_not_shortened_it() {
         // The rules are not sure of it, and the orchestrator is.
         let id = world.message("qwertz");
         let first = world.request(&id).conversation.reply_route.message_id.expect("a message").0;
-        let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Orchestrator);
-        let bug = said(Intent::BugFix, 90, WorkSize::Normal);
-        let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
-        let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
-        super::scenes::report(&mut world, &todo, outcome);
+        hand_on_a_bug(&mut world);
         let change = RouteChange::Lane(lane);
         world.command(Command::Route { request_id: id.clone(), change });
         assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(lane));
@@ -183,11 +188,7 @@ fn a_signal_of_words_that_were_edited_makes_the_way_ahead_longer() {
     let mut world = World::new(Policy { routes: Arc::new(routes), ..policy() });
     let id = world.message("qwertz");
     let first = world.request(&id).conversation.reply_route.message_id.expect("a message").0;
-    let bug = said(Intent::BugFix, 90, WorkSize::Normal);
-    let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Orchestrator);
-    let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
-    let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
-    super::scenes::report(&mut world, &todo, outcome);
+    hand_on_a_bug(&mut world);
     assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(Lane::Quick));
     let words = world.words(super::world::GENERAL, first, "payment qwertz");
     world.submit(Event::MessageEdited(words));
@@ -207,11 +208,7 @@ fn a_signal_of_further_words_makes_the_way_ahead_longer_and_their_plan_is_asked_
         let mut world = World::new(Policy { routes: Arc::new(routes), ..policy() });
         let id = world.message("qwertz");
         world.deliver();
-        let bug = said(Intent::BugFix, 90, WorkSize::Normal);
-        let todo = super::scenes::work_until(&mut world, |role, _| role == Role::Orchestrator);
-        let taken = json!({ "request_handling": { "mode": "route" }, "request_intent": bug });
-        let outcome = RunOutcome::Result(Arc::new(result(Role::Orchestrator, taken)));
-        super::scenes::report(&mut world, &todo, outcome);
+        hand_on_a_bug(&mut world);
         assert_eq!(world.request(&id).route.lane.map(|it| it.lane), Some(Lane::Quick));
         let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
         let words = world.words(room.expect("a room"), 90, "and the payment, please");
