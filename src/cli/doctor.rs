@@ -13,7 +13,7 @@ use crate::workspace;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Put right what can be put right safely: missing channels, roles and voices, the bot's intent, rights
-    /// on files with tokens
+    /// on files with tokens, a damaged journal
     #[arg(long)]
     fix: bool,
     /// A line of JSON for each check

@@ -323,6 +323,31 @@ fn lifecycle_path(digest: &str) -> String {
     format!("lifecycles/{digest}.yaml")
 }
 
+impl AnyRecord {
+    /// Of a record that keeps an ended request in memory while it is open: what it is known by, and the request.
+    #[must_use]
+    pub fn holds(&self) -> Option<(String, Option<&RequestId>)> {
+        match self {
+            Self::Outgoing(it) => Some((it.outgoing_id.to_string(), it.request_id.as_ref())),
+            Self::Effect(it) => Some((it.effect_id.to_string(), it.kind.request_id())),
+            Self::Envelope(it) => Some((it.relay_id.to_string(), Some(&it.envelope.request_id))),
+            Self::Run(it) => Some((it.run_id.to_string(), Some(&it.request_id))),
+            Self::Operation(it) => Some((it.operation_id.to_string(), Some(&it.request_id))),
+            Self::Request(_)
+            | Self::Gate(_)
+            | Self::Verification(_)
+            | Self::Session(_)
+            | Self::Backlog(_)
+            | Self::Plan(_)
+            | Self::Sprint(_)
+            | Self::Scheduler(_)
+            | Self::Spending(_)
+            | Self::Interactions(_)
+            | Self::Lifecycle(_) => None,
+        }
+    }
+}
+
 impl Record for Request {
     fn path(&self) -> String {
         request_path(&self.request_id)

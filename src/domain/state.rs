@@ -102,7 +102,11 @@ impl State {
     pub fn from_records(records: &[AnyRecord]) -> State {
         let mut state = State::default();
         records.iter().for_each(|record| state.save(record));
+        let open = records.iter().filter(|record| record.is_open());
+        let held: BTreeSet<&RequestId> =
+            open.filter_map(|record| record.holds().and_then(|(_, about)| about)).collect();
         let over = state.requests.values().filter(|it| it.status.is_terminal());
+        let over = over.filter(|it| !held.contains(&it.request_id));
         let over = over.map(|it| RecordId::Request(it.request_id.clone()));
         // The active sprint stays, else the last one, which a person can restart.
         let last = || state.sprints.values().max_by_key(|it| (it.started_at, it.sprint_id.clone()));

@@ -392,7 +392,7 @@ impl<'a> Turn<'a> {
     /// The request that a change may have let go of.
     fn freed<'c>(&'c self, change: &'c Change) -> Option<&'c RequestId> {
         match change {
-            Change::Save(record) => holder(record).and_then(|(_, about)| about),
+            Change::Save(record) => record.holds().and_then(|(_, about)| about),
             Change::Remove(RecordId::Outgoing(id)) => {
                 self.state.outgoing.get(id)?.request_id.as_ref()
             }
@@ -415,14 +415,14 @@ impl<'a> Turn<'a> {
     fn is_held(&self, id: &RequestId) -> bool {
         let open = self.state.records();
         let mut held: BTreeSet<String> = (open.filter_map(|record| {
-            let (key, about) = holder(&record)?;
+            let (key, about) = record.holds()?;
             (about == Some(id)).then_some(key)
         }))
         .collect();
         for change in &self.changes {
             match change {
                 Change::Save(record) => {
-                    let Some((key, about)) = holder(record) else { continue };
+                    let Some((key, about)) = record.holds() else { continue };
                     if record.is_open() && about == Some(id) {
                         held.insert(key);
                     } else {
@@ -475,28 +475,6 @@ impl<'a> Turn<'a> {
         for id in gone {
             self.remove(id);
         }
-    }
-}
-
-/// What keeps an ended request in memory while it is open: what it is known by, and the request.
-fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
-    match record {
-        AnyRecord::Outgoing(it) => Some((it.outgoing_id.to_string(), it.request_id.as_ref())),
-        AnyRecord::Effect(it) => Some((it.effect_id.to_string(), it.kind.request_id())),
-        AnyRecord::Envelope(it) => Some((it.relay_id.to_string(), Some(&it.envelope.request_id))),
-        AnyRecord::Run(it) => Some((it.run_id.to_string(), Some(&it.request_id))),
-        AnyRecord::Operation(it) => Some((it.operation_id.to_string(), Some(&it.request_id))),
-        AnyRecord::Request(_)
-        | AnyRecord::Gate(_)
-        | AnyRecord::Verification(_)
-        | AnyRecord::Session(_)
-        | AnyRecord::Backlog(_)
-        | AnyRecord::Plan(_)
-        | AnyRecord::Sprint(_)
-        | AnyRecord::Scheduler(_)
-        | AnyRecord::Spending(_)
-        | AnyRecord::Interactions(_)
-        | AnyRecord::Lifecycle(_) => None,
     }
 }
 

@@ -147,18 +147,21 @@ fn frame_at(bytes: &[u8], offset: usize) -> Option<Frame<'_>> {
 
 /// What a segment holds.
 pub(super) struct Scan<'a> {
+    /// Up to the first bad one.
     pub(super) frames: Vec<Frame<'a>>,
     /// Where the good frames end.
     pub(super) end: usize,
     /// Bytes that are not zero stand behind the end: a frame that was being written.
     pub(super) torn: bool,
+    /// A good frame is among them: what is bad was not being written, it is damaged.
+    pub(super) has_good_behind: bool,
 }
 
 /// What a segment is filled up with.
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// Reads a segment. `Err` is the offset of a bad frame that has a good one after it.
-pub(super) fn scan(bytes: &[u8]) -> Result<Scan<'_>, usize> {
+/// Reads a segment.
+pub(super) fn scan(bytes: &[u8]) -> Scan<'_> {
     let mut frames = Vec::new();
     let mut end = 0;
     while let Some(frame) = frame_at(bytes, end) {
@@ -167,13 +170,32 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Scan<'_>, usize> {
     }
     let rest = &bytes[end..];
     let torn = rest.chunks(ZEROS.len()).any(|part| part != &ZEROS[..part.len()]);
-    if torn {
-        let later = (1..rest.len().saturating_sub(HEADER))
-            .filter(|at| version_of(&rest[*at..]).is_some())
-            .any(|at| frame_at(rest, at).is_some());
-        if later {
-            return Err(end);
-        }
+    let has_good_behind = torn && good_frame(rest).is_some();
+    Scan { frames, end, torn, has_good_behind }
+}
+
+/// The first good frame behind a bad one, and where it ends.
+fn good_frame(bytes: &[u8]) -> Option<(Frame<'_>, usize)> {
+    (1..bytes.len().saturating_sub(HEADER))
+        .filter(|at| version_of(&bytes[*at..]).is_some())
+        .find_map(|at| {
+            let frame = frame_at(bytes, at)?;
+            let end = at + HEADER + frame.lines.len();
+            Some((frame, end))
+        })
+}
+
+/// Every good frame of a segment, whatever is bad between them.
+pub(super) fn good_frames(bytes: &[u8]) -> Vec<Frame<'_>> {
+    let Scan { mut frames, end, .. } = scan(bytes);
+    let mut rest = &bytes[end..];
+    while let Some((frame, end)) = good_frame(rest) {
+        frames.push(frame);
+        rest = &rest[end..];
+        // Those that follow it without a gap.
+        let Scan { frames: more, end, .. } = scan(rest);
+        frames.extend(more);
+        rest = &rest[end..];
     }
-    Ok(Scan { frames, end, torn })
+    frames
 }

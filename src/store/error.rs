@@ -23,7 +23,7 @@ pub enum StoreError {
     },
     /// A journal segment is damaged in the middle: what follows cannot be trusted.
     #[error(
-        "the journal {} is damaged at byte {offset}: {reason} (run `teams doctor`)",
+        "the journal {} is damaged at byte {offset}: {reason} (`teams doctor --fix` puts it right)",
         path.display()
     )]
     Corrupt {
@@ -35,7 +35,10 @@ pub enum StoreError {
         reason: String,
     },
     /// The checkpoint's index is damaged.
-    #[error("the index {} is damaged: {reason} (run `teams doctor`)", path.display())]
+    #[error(
+        "the index {} is damaged: {reason} (`teams doctor --fix` puts it right)",
+        path.display()
+    )]
     CorruptIndex {
         /// The index.
         path: PathBuf,

@@ -43,14 +43,29 @@ pub(super) fn read_tail(
     root: &Path,
     after: Option<u64>,
 ) -> Result<Tail, StoreError> {
-    let folder = root.join(layout::JOURNAL);
-    let mut segments: Vec<(u64, PathBuf)> = disk
-        .list(&folder)?
-        .iter()
-        .filter_map(|name| Some((first_seq(name)?, folder.join(name))))
-        .collect();
-    segments.sort();
     let mut tail = Tail::default();
+    read_into(&mut tail, disk, root, after)?;
+    Ok(tail)
+}
+
+/// The segments of the journal by their first entries, in order.
+pub(super) fn segments(disk: &dyn Disk, root: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError> {
+    let folder = root.join(layout::JOURNAL);
+    let names = disk.list(&folder)?;
+    let segments = names.iter().filter_map(|name| Some((first_seq(name)?, folder.join(name))));
+    let mut segments: Vec<_> = segments.collect();
+    segments.sort();
+    Ok(segments)
+}
+
+/// Reads the entries behind `after`; where some are damaged, those before the damage.
+pub(super) fn read_into(
+    tail: &mut Tail,
+    disk: &dyn Disk,
+    root: &Path,
+    after: Option<u64>,
+) -> Result<(), StoreError> {
+    let segments = segments(disk, root)?;
     let mut last = after;
     for (position, (first, path)) in segments.iter().enumerate() {
         let next = segments.get(position + 1).map(|(first, _)| *first);
@@ -65,15 +80,7 @@ pub(super) fn read_tail(
             offset,
             reason,
         };
-        let found = scan(&bytes)
-            .map_err(|offset| corrupt(offset, "a bad entry has good ones after it".to_owned()))?;
-        if found.torn && next.is_some() {
-            return Err(corrupt(
-                found.end,
-                "a bad entry in a segment that is not the last".to_owned(),
-            ));
-        }
-        tail.torn |= found.torn;
+        let found = scan(&bytes);
         let mut expected = *first;
         for frame in &found.frames {
             if frame.version > VERSION {
@@ -101,10 +108,18 @@ pub(super) fn read_tail(
                 expected += 1;
             }
         }
+        if found.has_good_behind {
+            return Err(corrupt(found.end, "a bad entry has good ones after it".to_owned()));
+        }
+        if found.torn && next.is_some() {
+            let reason = "a bad entry in a segment that is not the last";
+            return Err(corrupt(found.end, reason.to_owned()));
+        }
+        tail.torn |= found.torn;
         tail.end.segment = Some((path.clone(), found.end));
         tail.end.next = expected;
     }
-    Ok(tail)
+    Ok(())
 }
 
 impl TailEnd {
@@ -122,7 +137,10 @@ impl TailEnd {
             return Ok(false);
         }
         let bytes = disk.read(segment)?;
-        let Some(Ok(found)) = bytes.get(*read..).map(scan) else { return Ok(false) };
+        let Some(found) = bytes.get(*read..).map(scan) else { return Ok(false) };
+        if found.has_good_behind {
+            return Ok(false);
+        }
         for frame in &found.frames {
             if frame.version > VERSION || frame.first_seq != self.next {
                 return Ok(false);
@@ -179,18 +197,8 @@ fn begin(disk: &Arc<dyn Disk>, root: &Path) -> Result<(LoadedWorkspace, Tail), S
         .flat_map(|(_, entry)| &entry.changes)
         .filter_map(layout::path_of)
         .collect();
-    let mut loaded = LoadedWorkspace {
-        views: Views::new(disk.clone(), root.to_owned(), State::default(), BTreeMap::new()),
-        seq: index.as_ref().map_or(0, |index| index.seq),
-        tail: tail.entries.len(),
-        indexed: index.is_some(),
-        version: index.as_ref().map_or(VERSION, |index| index.version),
-        unreadable: Vec::new(),
-        missing: Vec::new(),
-        overridden: Vec::new(),
-        edited: Vec::new(),
-        torn: tail.torn,
-    };
+    let views = Views::new(disk.clone(), root.to_owned(), State::default(), BTreeMap::new());
+    let mut loaded = LoadedWorkspace::new(views, index.as_ref(), &tail);
     match index {
         Some(index) => loaded.base(&**disk, root, index, &covered)?,
         None => loaded.first(&**disk, root, &covered)?,
@@ -199,6 +207,22 @@ fn begin(disk: &Arc<dyn Disk>, root: &Path) -> Result<(LoadedWorkspace, Tail), S
 }
 
 impl LoadedWorkspace {
+    /// Nothing of the checkpoint and the tail is read yet.
+    pub(super) fn new(views: Views, index: Option<&Index>, tail: &Tail) -> LoadedWorkspace {
+        LoadedWorkspace {
+            views,
+            seq: index.map_or(0, |index| index.seq),
+            tail: tail.entries.len(),
+            indexed: index.is_some(),
+            version: index.map_or(VERSION, |index| index.version),
+            unreadable: Vec::new(),
+            missing: Vec::new(),
+            overridden: Vec::new(),
+            edited: Vec::new(),
+            torn: tail.torn,
+        }
+    }
+
     /// Reads the records that the checkpoint names.
     fn base(
         &mut self,
@@ -300,27 +324,8 @@ impl LoadedWorkspace {
         root: &Path,
         covered: &BTreeSet<String>,
     ) -> Result<(), StoreError> {
-        let mut paths = Vec::new();
-        for (kind, folder) in [
-            (RecordKind::Request, "requests"),
-            (RecordKind::Backlog, "backlog"),
-            (RecordKind::Plan, "plans"),
-            (RecordKind::Sprint, "sprints"),
-            (RecordKind::Operation, "operations"),
-            (RecordKind::Run, "runs"),
-            (RecordKind::Effect, "effects"),
-            (RecordKind::Outgoing, "outbox"),
-            (RecordKind::Gate, "gates"),
-            (RecordKind::Verification, "verifications"),
-        ] {
-            let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
-            let names = names.filter(|name| !name.starts_with('.') && name.ends_with(".json"));
-            paths.extend(names.map(|name| (kind, inside(&format!("{folder}/{name}")))));
-        }
-        if disk.len(&root.join(inside(SCHEDULER)))?.is_some() {
-            paths.push((RecordKind::Scheduler, inside(SCHEDULER)));
-        }
         let mut records = Vec::new();
+        let paths = record_files(disk, root)?;
         for (kind, path) in paths.into_iter().filter(|(_, path)| !covered.contains(path)) {
             let bytes = disk.read(&root.join(&path))?;
             match layout::parse(kind, &path, &bytes) {
@@ -358,7 +363,13 @@ impl LoadedWorkspace {
         Ok(())
     }
 
-    fn replay(&mut self, disk: &dyn Disk, root: &Path, tail: Tail) -> Result<(), StoreError> {
+    /// Applies the tail.
+    pub(super) fn replay(
+        &mut self,
+        disk: &dyn Disk,
+        root: &Path,
+        tail: Tail,
+    ) -> Result<(), StoreError> {
         // Every text that the runtime itself gave a file since the checkpoint, and the one before.
         let mut ours: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for (path, digest) in &self.views.digests {
@@ -450,6 +461,44 @@ impl LoadedWorkspace {
         }
         Ok(())
     }
+}
+
+/// The files of records that another program may have written as well, ended ones among them.
+pub(super) fn record_files(
+    disk: &dyn Disk,
+    root: &Path,
+) -> Result<Vec<(RecordKind, String)>, StoreError> {
+    let mut paths = Vec::new();
+    for (kind, folder) in [
+        (RecordKind::Request, "requests"),
+        (RecordKind::Backlog, "backlog"),
+        (RecordKind::Plan, "plans"),
+        (RecordKind::Sprint, "sprints"),
+        (RecordKind::Operation, "operations"),
+        (RecordKind::Run, "runs"),
+        (RecordKind::Effect, "effects"),
+        (RecordKind::Outgoing, "outbox"),
+        (RecordKind::Gate, "gates"),
+        (RecordKind::Verification, "verifications"),
+    ] {
+        paths.extend(files_in(disk, root, folder, ".json")?.map(|path| (kind, path)));
+    }
+    if disk.len(&root.join(inside(SCHEDULER)))?.is_some() {
+        paths.push((RecordKind::Scheduler, inside(SCHEDULER)));
+    }
+    Ok(paths)
+}
+
+/// The files with an ending in a folder of the runtime.
+pub(super) fn files_in(
+    disk: &dyn Disk,
+    root: &Path,
+    folder: &str,
+    ending: &'static str,
+) -> Result<impl Iterator<Item = String>, StoreError> {
+    let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
+    let names = names.filter(move |name| !name.starts_with('.') && name.ends_with(ending));
+    Ok(names.map(move |name| inside(&format!("{folder}/{name}"))))
 }
 
 /// How much of a document's end stays, and how much of the tail's text that has, line by line, with the lines of others

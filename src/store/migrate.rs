@@ -81,7 +81,7 @@ pub(super) fn give_items_their_todos(version: u32, state: &mut State) {
 
 /// Whether a path of the folder of the runtime is of the store's: what agents and prompts left there, and
 /// worktrees, are no records and stay where they are.
-fn is_stored(path: &Path) -> bool {
+pub(super) fn is_stored(path: &Path) -> bool {
     const FOLDERS: [&str; 14] = [
         "backlog",
         "effects",

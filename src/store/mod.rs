@@ -16,6 +16,7 @@ mod loaded;
 mod migrate;
 mod open;
 mod read;
+mod repair;
 mod views;
 mod work;
 
@@ -40,6 +41,7 @@ pub use read::{
     StateReader, backlog_items, is_owned, is_owned_by_older, read_events, read_only, read_request,
     read_settled, read_settled_events, requests_ended_since, was_consumed,
 };
+pub use repair::{StoreRepair, repair};
 
 use crate::domain::change::Change;
 use crate::domain::state::State;

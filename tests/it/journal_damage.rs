@@ -1,4 +1,5 @@
-//! The journal of a real life, cut and flipped: what is read is right, or reading refuses by name.
+//! The journal of a real life, cut and flipped: what is read is right, or reading refuses by name, and then it is put
+//! right and the life goes on.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -218,5 +219,28 @@ async fn a_real_journal_reads_right_or_is_refused_by_name() {
             StoreError::Corrupt { path: recorded.life.workspace().join(inside), offset, reason }
         });
         recorded.check(at, opened);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_journal_is_put_right_and_the_request_ends_as_if_nothing_had_been() {
+    let whole = Life::new(FREE).await;
+    assert_eq!(whole.live(&[]).await, Went::Done);
+    let whole = whole.outcome().await;
+    for part in [1, 2, 4] {
+        let recorded = recorded().await;
+        let frame = (recorded.ends.len() - 3) * part / 4;
+        let mut damaged = recorded.bytes.clone();
+        damaged[recorded.ends[frame] + 30] ^= 0x20;
+        assert!(matches!(recorded.read(&damaged), Err(StoreError::Corrupt { .. })));
+        let (code, _, said) = recorded.life.teams(&["run"]).await;
+        assert_ne!(code, 0);
+        assert!(said.contains("is damaged at byte") && said.contains("doctor --fix"), "{said}");
+        let (_, said, _) = recorded.life.teams(&["doctor", "--fix"]).await;
+        assert!(said.contains("The records can be read again: 1 open request."), "{said}");
+        assert_eq!(recorded.life.live(&[]).await, Went::Done, "frame {frame}");
+        let outcome = recorded.life.outcome().await;
+        assert_eq!(outcome.messages, whole.messages, "frame {frame}");
+        assert_eq!(outcome.events, whole.events, "frame {frame}");
     }
 }

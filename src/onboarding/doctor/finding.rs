@@ -29,6 +29,8 @@ words! {
         Webhooks = "webhooks",
         /// Who runs the workspace.
         Service = "service",
+        /// The journal and the records.
+        Records = "records",
         /// Space.
         Disk = "disk",
         /// Rights on files and folders.
@@ -128,4 +130,6 @@ pub enum Repair {
     Intents,
     /// Takes the rights of others on a file away.
     Private(PathBuf),
+    /// Puts the journal and the checkpoint's index right.
+    Records,
 }

@@ -10,6 +10,7 @@ use super::finding::{Check, Finding, Repair, safe};
 use crate::discord::standing;
 use crate::domain::check_proposal::CheckProposal;
 use crate::domain::config::AgentKind;
+use crate::domain::record::RUNTIME;
 use crate::domain::role::Role;
 use crate::git::GitError;
 use crate::onboarding::proposals;
@@ -17,7 +18,7 @@ use crate::onboarding::{open_project, place_outside};
 use crate::platform::ask::ask;
 use crate::platform::confinement::{self, Confinement};
 use crate::platform::{files, machine, spawn, tasks};
-use crate::store;
+use crate::store::{self, StoreError};
 use crate::workspace::{Origin, Workspace, secrets};
 
 /// Less space than this, in bytes, and work may fail: a checkout and the output of its checks have to fit.
@@ -47,6 +48,35 @@ pub(super) fn service(root: &Path, live: bool) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether the journal and the records can be read. A team that runs has read them.
+pub(super) fn records(root: &Path) -> Option<Finding> {
+    if store::is_owned(root) || !files::exists(&root.join(RUNTIME)) {
+        return None;
+    }
+    let wrong = |error: &StoreError, key| {
+        Finding::problem(Check::Records, key, json!({"error": safe(error)}))
+    };
+    Some(match store::read_only(root) {
+        Ok(state) => {
+            let values = json!({"requests": state.requests.len()});
+            Finding::ok(Check::Records, "doctor.records.ok", values)
+        }
+        Err(error @ (StoreError::Corrupt { .. } | StoreError::CorruptIndex { .. })) => {
+            wrong(&error, "doctor.records.damaged").repaired_by(Repair::Records)
+        }
+        Err(error @ StoreError::Newer { .. }) => wrong(&error, "doctor.records.newer"),
+        Err(
+            error @ (StoreError::Locked { .. }
+            | StoreError::NoSpace
+            | StoreError::Poisoned { .. }
+            | StoreError::Closed
+            | StoreError::BadPath { .. }
+            | StoreError::Encode { .. }
+            | StoreError::File(_)),
+        ) => wrong(&error, "doctor.records.unread"),
+    })
 }
 
 /// Space and rights.

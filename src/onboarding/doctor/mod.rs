@@ -28,6 +28,7 @@ pub async fn diagnose(root: &Path) -> Vec<Finding> {
         Ok(workspace) => workspace,
         Err(error) => {
             let mut found = vec![wrong_config(&error)];
+            found.extend(machine::records(root));
             found.extend(machine::place(root, None));
             return found;
         }
@@ -39,6 +40,7 @@ pub async fn diagnose(root: &Path) -> Vec<Finding> {
     }
     let live = met.as_ref().is_some_and(|met| crate::discord::is_taken(&met.rest));
     found.extend(machine::service(root, live));
+    found.extend(machine::records(root));
     found.extend(machine::place(root, Some(&workspace)));
     found.extend(machine::project(&workspace).await);
     found.extend(programs::look(&workspace).await);

@@ -9,6 +9,7 @@ use super::finding::{Check, Finding, Health, Repair, safe};
 use crate::discord::setup::{Builder, ServerObject, Standing, intents};
 use crate::onboarding::setup::{self, SetupError, requirements};
 use crate::platform::files;
+use crate::store;
 use crate::workspace::settings::ConfigFile;
 use crate::workspace::{self, Workspace};
 
@@ -21,6 +22,7 @@ pub async fn repair(root: &Path, findings: &[Finding]) -> Vec<Finding> {
         match &finding.repair {
             None => {}
             Some(Repair::Private(path)) => done.push(private(path)),
+            Some(Repair::Records) => done.extend(records(root)),
             Some(Repair::Thing(thing)) => things.push((finding.check, *thing)),
             Some(Repair::Intents) => switch = true,
         }
@@ -45,6 +47,23 @@ fn private(path: &Path) -> Finding {
         Err(error) => {
             let values = json!({"error": safe(&error)});
             Finding::problem(Check::Folders, "doctor.fix.failed", values)
+        }
+    }
+}
+
+/// What was done about the records; nothing where they turned out to be as they should be.
+fn records(root: &Path) -> Option<Finding> {
+    match store::repair(root) {
+        Ok(None) => None,
+        Ok(Some(repair)) => {
+            let values = json!({
+                "copy": repair.copy, "requests": repair.requests, "unreadable": repair.unreadable,
+            });
+            Some(Finding::new(Check::Records, Health::Fixed, "doctor.fix.records", values))
+        }
+        Err(error) => {
+            let values = json!({"error": safe(&error)});
+            Some(Finding::problem(Check::Records, "doctor.fix.failed", values))
         }
     }
 }

@@ -4,6 +4,7 @@ mod crash;
 mod history;
 mod journal_text;
 mod life;
+mod repair;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::guild::{Caller, fresh};
+use super::house::teams;
 use super::looks;
 
 /// How long anything may take. Only a failure takes this long.
@@ -83,6 +84,15 @@ impl Life {
 
     pub(crate) fn workspace(&self) -> PathBuf {
         self.folder.path().join("workspace")
+    }
+
+    /// Runs `teams` on its workspace: exit code, stdout, stderr.
+    pub(crate) async fn teams(&self, arguments: &[&str]) -> (i32, String, String) {
+        let workspace = self.workspace();
+        let place = ["--workspace-root", workspace.to_str().unwrap()];
+        let token = self.running.info.bots["teams"].token.clone();
+        let env = BTreeMap::from([("TEAMS_DEMO_TOKEN".to_owned(), token)]);
+        teams(&[arguments, &place].concat(), &env).await
     }
 
     /// Puts a file into the orchestrator's inbox, as another program would.

@@ -1,0 +1,229 @@
+//! What `teams doctor --fix` makes of a damaged journal or index.
+
+use super::*;
+use crate::platform::sim_disk::Fault;
+use crate::store::load::load_state;
+use crate::store::repair::{StoreRepair, repair_on};
+
+const ROOT: &str = "/w";
+const INDEX: &str = "/w/.teams_runtime/checkpoint";
+
+fn repaired(disk: &SimDisk) -> Result<Option<StoreRepair>, StoreError> {
+    repair_on(&(Arc::new(disk.clone()) as Arc<dyn Disk>), Path::new(ROOT))
+}
+
+fn read(disk: &SimDisk) -> Result<State, StoreError> {
+    Ok(load_state(&(Arc::new(disk.clone()) as Arc<dyn Disk>), Path::new(ROOT))?.0)
+}
+
+/// A disk with the script played on it: a checkpoint behind so many groups, then the rest, of which so many are in the
+/// files as well.
+fn played(checkpoint: usize, shown: usize) -> SimDisk {
+    let disk = SimDisk::new();
+    let mut life = Inline::open(&disk).unwrap();
+    for (number, group) in script().iter().enumerate() {
+        if number == checkpoint {
+            life.checkpoint().unwrap();
+        }
+        life.append(group).unwrap();
+        if number < shown {
+            life.views.materialise().unwrap();
+        }
+    }
+    drop(life);
+    disk
+}
+
+fn segment(disk: &SimDisk) -> (PathBuf, Vec<u8>) {
+    let is_segment = |path: &Path| path.extension().is_some_and(|it| it == "log");
+    let all = disk.contents().into_iter().filter(|(path, _)| is_segment(path));
+    let mut all: Vec<_> = all.filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0)).collect();
+    assert_eq!(all.len(), 1, "one segment");
+    all.pop().unwrap()
+}
+
+/// Where frames begin, by their number.
+fn frames(bytes: &[u8]) -> Vec<usize> {
+    let mut at = 0;
+    let scan = crate::store::entry::scan(bytes);
+    let begins = scan.frames.iter().map(|frame| {
+        let begin = at;
+        at += 20 + frame.lines.len();
+        begin
+    });
+    begins.collect()
+}
+
+fn flip(disk: &SimDisk, path: &Path, at: usize) {
+    let mut bytes = disk.contents()[path].clone();
+    bytes[at] ^= 0x40;
+    disk.place(path, bytes);
+}
+
+/// The same, but for what no record says and a damaged entry alone has: the count of ended requests, and how far
+/// channels were read last, which is never further than they were.
+#[track_caller]
+fn same(found: &State, wanted: &State) {
+    for (channel, mark) in &found.channels {
+        assert!(mark.watermark <= wanted.channels[channel].watermark);
+    }
+    let recorded =
+        |state: &State| State { ended_requests: 0, channels: BTreeMap::new(), ..state.clone() };
+    let (found, wanted) = (recorded(found), recorded(wanted));
+    // A difference of two of them would fill pages.
+    assert_eq!(keys(&found), keys(&wanted));
+    assert!(found == wanted, "what is in the records");
+}
+
+/// What there is of each kind.
+fn keys(state: &State) -> String {
+    let records: Vec<String> = state.records().map(|record| record.path()).collect();
+    let (rooms, settled, sprints) = (&state.rooms, &state.settled_items, &state.sprint_ids);
+    format!("{records:#?} {rooms:?} {settled:?} {sprints:?}")
+}
+
+#[test]
+fn damage_in_the_journal_loses_nothing_that_is_in_the_record_files() {
+    let script = script();
+    let last = prefixes(&State::default(), &script).pop().unwrap();
+    for checkpoint in 0..4 {
+        let disk = played(checkpoint, usize::MAX);
+        let (path, bytes) = segment(&disk);
+        let begins = frames(&bytes);
+        // The last one is torn where it is damaged, and cut.
+        for begin in &begins[..begins.len() - 1] {
+            let disk = disk.after_kill();
+            flip(&disk, &path, begin + 30);
+            assert!(matches!(read(&disk), Err(StoreError::Corrupt { .. })));
+            let repair = repaired(&disk).unwrap().unwrap();
+            assert_eq!((repair.requests, repair.unreadable), (1, Vec::new()));
+            same(&read(&disk).unwrap(), &last);
+            let kept = Path::new(ROOT).join(&repair.copy).join("journal");
+            let copy = kept.join(path.file_name().unwrap());
+            assert_ne!(disk.contents()[&copy], bytes, "the copy has it as it was found");
+            for (file, lines) in histories(&script, script.iter().flatten().count()) {
+                assert_eq!(history_on(&disk, Path::new(ROOT), &file), lines, "{file}");
+            }
+            assert_eq!(repaired(&disk).unwrap(), None, "and nothing is left to do");
+            Inline::open(&disk).unwrap();
+        }
+    }
+}
+
+#[test]
+fn where_the_files_are_behind_the_journal_counts_up_to_the_damage() {
+    let script = script();
+    let states = prefixes(&State::default(), &script);
+    let groups: Vec<usize> = script.iter().map(Vec::len).collect();
+    let disk = played(1, 1);
+    let (path, bytes) = segment(&disk);
+    let begins = frames(&bytes);
+    for (frame, begin) in begins[..begins.len() - 1].iter().enumerate() {
+        let disk = disk.after_kill();
+        flip(&disk, &path, begin + 30);
+        repaired(&disk).unwrap().unwrap();
+        // The first group is in the checkpoint.
+        let appends: usize = groups[..=frame].iter().sum();
+        let (found, mut wanted) = (read(&disk).unwrap(), states[appends].clone());
+        for (channel, mark) in &wanted.channels {
+            assert!(found.channels[channel].watermark >= mark.watermark);
+        }
+        // How far channels were read is known of the good entries behind it as well.
+        wanted.channels = states.last().unwrap().channels.clone();
+        same(&found, &wanted);
+        Inline::open(&disk).unwrap();
+    }
+}
+
+#[test]
+fn what_only_the_index_had_is_made_of_the_records_and_the_journal() {
+    let last = prefixes(&State::default(), &script()).pop().unwrap();
+    for (checkpoint, shown) in [(0, 0), (2, 2), (2, usize::MAX), (6, 7)] {
+        let disk = played(checkpoint, shown);
+        let size = disk.contents()[Path::new(INDEX)].len();
+        flip(&disk, Path::new(INDEX), size - 3);
+        assert!(matches!(read(&disk), Err(StoreError::CorruptIndex { .. })));
+        repaired(&disk).unwrap().unwrap();
+        let found = read(&disk).unwrap();
+        same(&found, &last);
+        assert_eq!(found.channels, last.channels);
+    }
+}
+
+#[test]
+fn a_message_that_became_a_request_is_not_taken_in_again() {
+    let disk = SimDisk::new();
+    let mut life = Inline::open(&disk).unwrap();
+    life.append(&[vec![mark(1, 10)]]).unwrap();
+    let Change::Save(crate::domain::record::AnyRecord::Request(asked)) =
+        request(1, RequestStatus::Committed, "asked and done")
+    else {
+        panic!("a request")
+    };
+    let mut asked = Request::clone(&asked);
+    asked.conversation.reply_route.channel_id = Some(ChannelId(1));
+    asked.conversation.reply_route.message_id = Some(MessageId(12));
+    life.append(&[vec![Change::save(asked), mark(1, 12)]]).unwrap();
+    life.append(&[vec![request(2, RequestStatus::Delegated, "goes on")]]).unwrap();
+    life.views.materialise().unwrap();
+    drop(life);
+    let disk = disk.after_kill();
+    let (path, bytes) = segment(&disk);
+    flip(&disk, &path, frames(&bytes)[1] + 30);
+    repaired(&disk).unwrap().unwrap();
+    let mark = &read(&disk).unwrap().channels[&ChannelId(1)];
+    assert_eq!(
+        (mark.watermark, &mark.recent[..]),
+        (MessageId(12), &[MessageId(10), MessageId(12)][..])
+    );
+}
+
+#[test]
+fn a_crash_at_any_operation_of_a_repair_loses_nothing() {
+    let last = prefixes(&State::default(), &script()).pop().unwrap();
+    for is_index in [false, true] {
+        let disk = played(2, usize::MAX);
+        let (path, bytes) = segment(&disk);
+        match is_index {
+            true => flip(&disk, Path::new(INDEX), 60),
+            false => flip(&disk, &path, frames(&bytes)[1] + 30),
+        }
+        let operations = {
+            let whole = disk.after_kill();
+            repaired(&whole).unwrap().unwrap();
+            whole.operations()
+        };
+        for operation in 1..=operations {
+            for seed in 0..3 {
+                let disk = disk.after_kill();
+                disk.fail_at(operation, Fault::Crash);
+                assert!(repaired(&disk).is_err());
+                let disk = disk.after_crash(seed);
+                repaired(&disk).unwrap();
+                same(&read(&disk).unwrap(), &last);
+            }
+        }
+        repaired(&disk).unwrap().unwrap();
+        for seed in 0..8 {
+            same(&read(&disk.after_crash(seed)).unwrap(), &last);
+        }
+    }
+}
+
+#[test]
+fn what_a_newer_build_wrote_is_no_damage() {
+    let disk = played(2, usize::MAX);
+    let index = disk.contents()[Path::new(INDEX)].clone();
+    let text = String::from_utf8(index).unwrap();
+    let (header, body) = text.split_once('\n').unwrap();
+    let mut digest = crc32fast::Hasher::new();
+    digest.update(&9_u32.to_le_bytes());
+    digest.update(body.as_bytes());
+    assert!(header.starts_with("teams-checkpoint "));
+    let newer = format!("teams-checkpoint 9 {:08x}\n{body}", digest.finalize());
+    disk.place(Path::new(INDEX), newer.into_bytes());
+    let before = disk.contents();
+    assert!(matches!(repaired(&disk), Err(StoreError::Newer { .. })));
+    let after = disk.contents();
+    assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)));
+}
