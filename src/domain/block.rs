@@ -119,6 +119,45 @@ impl BlockCode {
         }
     }
 
+    /// Whether the role of a step stopped it, and goes on there with what a person says.
+    #[must_use]
+    pub const fn stopped_at_its_step(self) -> bool {
+        match self {
+            Self::RoleBlocked
+            | Self::StepFailed
+            | Self::AgentRefused
+            | Self::RunBudget
+            | Self::NoChange => true,
+            Self::NeedsRealAgent
+            | Self::NoSandbox
+            | Self::AgentAuth
+            | Self::AgentQuota
+            | Self::RateLimited
+            | Self::BudgetSpent
+            | Self::AdvisoryLimit
+            | Self::ReviewLimit
+            | Self::QaLimit
+            | Self::ReopenLimit
+            | Self::TurnsLimit
+            | Self::CounterLimit
+            | Self::UnknownStep
+            | Self::PlannerContract
+            | Self::Questions
+            | Self::Parts
+            | Self::PlanRejected
+            | Self::ChecksFailing
+            | Self::ChecksNotStarted
+            | Self::ChecksInconclusive
+            | Self::UnsolvedConflict
+            | Self::BeyondConflict
+            | Self::SolutionSentBack
+            | Self::RebaseConflict
+            | Self::PersonEdits
+            | Self::CommitFailed
+            | Self::Other => false,
+        }
+    }
+
     /// Whether the request stands at its commit rather than at a role's step.
     #[must_use]
     pub const fn is_about_the_commit(self) -> bool {

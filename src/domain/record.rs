@@ -324,6 +324,29 @@ fn lifecycle_path(digest: &str) -> String {
 }
 
 impl AnyRecord {
+    /// Whether something is still to be done about it, for those too that stay in memory when it is not.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        match self {
+            Self::Request(request) => !request.status.is_terminal(),
+            Self::Sprint(sprint) => !sprint.status.is_terminal(),
+            Self::Envelope(_)
+            | Self::Run(_)
+            | Self::Effect(_)
+            | Self::Outgoing(_)
+            | Self::Gate(_)
+            | Self::Operation(_)
+            | Self::Session(_)
+            | Self::Backlog(_)
+            | Self::Plan(_)
+            | Self::Verification(_)
+            | Self::Scheduler(_)
+            | Self::Spending(_)
+            | Self::Interactions(_)
+            | Self::Lifecycle(_) => self.is_open(),
+        }
+    }
+
     /// Of a record that keeps an ended request in memory while it is open: what it is known by, and the request.
     #[must_use]
     pub fn holds(&self) -> Option<(String, Option<&RequestId>)> {

@@ -102,20 +102,26 @@ impl State {
     pub fn from_records(records: &[AnyRecord]) -> State {
         let mut state = State::default();
         records.iter().for_each(|record| state.save(record));
-        let open = records.iter().filter(|record| record.is_open());
-        let held: BTreeSet<&RequestId> =
-            open.filter_map(|record| record.holds().and_then(|(_, about)| about)).collect();
-        let over = state.requests.values().filter(|it| it.status.is_terminal());
-        let over = over.filter(|it| !held.contains(&it.request_id));
-        let over = over.map(|it| RecordId::Request(it.request_id.clone()));
+        state.forget_ended_requests();
         // The active sprint stays, else the last one, which a person can restart.
         let last = || state.sprints.values().max_by_key(|it| (it.started_at, it.sprint_id.clone()));
         let active = state.scheduler.active_sprint_id.as_ref();
         let stays = active.or_else(|| last().map(|sprint| &sprint.sprint_id));
         let others = state.sprints.keys().filter(|id| stays != Some(*id)).cloned();
-        let gone: Vec<RecordId> = over.chain(others.map(RecordId::Sprint)).collect();
+        let gone: Vec<RecordId> = others.map(RecordId::Sprint).collect();
         gone.iter().for_each(|id| state.remove(id));
         state
+    }
+
+    /// Lets go of ended requests to which nothing open refers.
+    pub fn forget_ended_requests(&mut self) {
+        let held: BTreeSet<RequestId> = (self.records())
+            .filter_map(|record| record.holds().and_then(|(_, about)| about.cloned()))
+            .collect();
+        let over = self.requests.values().filter(|it| it.status.is_terminal());
+        let over = over.filter(|it| !held.contains(&it.request_id));
+        let over: Vec<RecordId> = over.map(|it| RecordId::Request(it.request_id.clone())).collect();
+        over.iter().for_each(|id| self.remove(id));
     }
 
     /// Applies one change. Applying the same changes in the same order always gives the same state.

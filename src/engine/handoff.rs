@@ -8,11 +8,12 @@ use super::{base, say};
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
+use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 
 /// The intent word of a step, for readers of the queue.
@@ -52,37 +53,8 @@ pub(super) fn delegate(
     request.blocked = None;
     request.outcome.ended_at = None;
     request.outcome.final_answer = None;
-    let params = EnvelopeParams {
-        teams_kind: "delegate".to_owned(),
-        workflow: request.params.workflow.clone(),
-        ..EnvelopeParams::default()
-    };
-    let body = EnvelopeBody {
-        request_id: id.clone(),
-        intent: intent(role, kind).to_owned(),
-        urgency: request.urgency.clone(),
-        scope: request.scope.clone(),
-        artifacts: request.artifacts.clone(),
-        params,
-        body: why.to_owned(),
-        from: sender,
-        to: role,
-    };
-    let envelope = Envelope {
-        relay_id: turn.ids.envelope(),
-        transport: "internal".to_owned(),
-        created_at: now,
-        sender_role: sender,
-        target_role: role,
-        kind: EnvelopeKind::Delegate,
-        envelope: body,
-        place: EnvelopeFolder::Inbox,
-        attempts: 0,
-        not_before,
-        step,
-        report: None,
-        reason: None,
-    };
+    let body = body(request, role, kind, why);
+    let envelope = Envelope { not_before, step, ..envelope(turn.ids.envelope(), now, body) };
     post_relay(turn, &envelope, if why.is_empty() { &envelope.envelope.scope } else { why });
     turn.wake(Wake::Role(role));
     turn.record(
@@ -93,6 +65,56 @@ pub(super) fn delegate(
         Value::Null,
     );
     turn.save(envelope);
+}
+
+/// Gives a run that nobody follows its envelope again: a decision leaves none without, a file that somebody removed can.
+pub(super) fn give_back(turn: &mut Turn<'_>, run: &Run) {
+    let kind = turn.step(&run.request_id).filter(|at| Some(at.name) == run.step).map(|at| at.kind);
+    let Some(request) = turn.request(&run.request_id) else { return };
+    let body = body(request, run.role, kind, "");
+    let id = run.envelope_id.clone();
+    let envelope = Envelope { step: run.step, ..envelope(id, run.started_at, body) };
+    turn.wake(Wake::Role(run.role));
+    turn.save(envelope);
+}
+
+/// What the envelope of a step says.
+fn body(request: &Request, role: Role, kind: Option<StepKind>, why: &str) -> EnvelopeBody {
+    let params = EnvelopeParams {
+        teams_kind: "delegate".to_owned(),
+        workflow: request.params.workflow.clone(),
+        ..EnvelopeParams::default()
+    };
+    EnvelopeBody {
+        request_id: request.request_id.clone(),
+        intent: intent(role, kind).to_owned(),
+        urgency: request.urgency.clone(),
+        scope: request.scope.clone(),
+        artifacts: request.artifacts.clone(),
+        params,
+        body: why.to_owned(),
+        from: Role::Orchestrator,
+        to: role,
+    }
+}
+
+/// An envelope of the orchestrator in an inbox.
+fn envelope(relay_id: EnvelopeId, created_at: Timestamp, body: EnvelopeBody) -> Envelope {
+    Envelope {
+        relay_id,
+        transport: "internal".to_owned(),
+        created_at,
+        sender_role: body.from,
+        target_role: body.to,
+        kind: EnvelopeKind::Delegate,
+        envelope: body,
+        place: EnvelopeFolder::Inbox,
+        attempts: 0,
+        not_before: None,
+        step: None,
+        report: None,
+        reason: None,
+    }
 }
 
 /// The readable line of a hand-off, and the whole envelope where an operator wants to see it.

@@ -508,8 +508,8 @@ pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool
     unread
 }
 
-/// A request goes on with new input: with the planner where its route has a plan, else with whoever builds; with the role
-/// that it was written to where no workflow has begun.
+/// A request goes on with new input: at the step whose role it waits for; else with the planner where its route has a
+/// plan, or with whoever builds; with the role that it was written to where no workflow has begun.
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
     questions::planned_anew(turn, id);
     let Some(request) = turn.edit(id) else { return };
@@ -528,6 +528,8 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
     }
     request.chosen_by(source);
     let addressed = request.route.current_role.filter(|role| Role::ADDRESSED.contains(role));
+    let is_of_its_step = source == SelectionSource::PlanningResume
+        && request.blocked.as_ref().is_some_and(|it| it.code.stopped_at_its_step());
     let is_about_the_work = match source {
         SelectionSource::PlanningResume | SelectionSource::Edited => {
             let blocked = request.blocked.as_ref();
@@ -542,6 +544,9 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
         | SelectionSource::WorkflowContract => false,
     };
     match turn.stands(id) {
+        Some((lifecycle, state)) if is_about_the_work && is_of_its_step => {
+            follow(turn, id, lifecycle::resume_at_its_step(&lifecycle, &state));
+        }
         Some((lifecycle, state)) if is_about_the_work => {
             follow(turn, id, lifecycle::resume_with_words(&lifecycle, &state));
         }

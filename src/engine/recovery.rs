@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{clock, closeout, gates, outbox, say, sprint, train};
+use super::{clock, closeout, gates, handoff, outbox, say, sprint, train};
 use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::gate::Stance;
@@ -13,6 +13,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
+use crate::domain::run::Run;
 
 /// The process is up.
 pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> Answer {
@@ -32,6 +33,11 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     ask_by_new_guards(turn);
     sprint::without_request(turn);
     sprint::withdraw_replaced(turn);
+    let before = turn.before();
+    let is_followed = |run: &Run| before.envelopes.contains_key(&run.envelope_id);
+    for run in before.runs.values().filter(|run| !is_followed(run)) {
+        handoff::give_back(turn, run);
+    }
     for id in orphans(turn) {
         turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);

@@ -475,7 +475,12 @@ pub(super) fn failed(
     let mut envelope = Envelope::clone(envelope);
     envelope.attempts = (envelope.attempts + 1).min(MAX_ENVELOPE_ATTEMPTS);
     if agent_lives || envelope.attempts < MAX_ENVELOPE_ATTEMPTS {
-        let wait = u64::from(envelope.attempts) * 2;
+        // What an agent has done already is given up only after minutes: a disk that went away comes back.
+        let has_run = turn.before().runs.values().any(|run| run.envelope_id == *relay_id);
+        let wait = match has_run {
+            true => 2 * 5_u64.pow(envelope.attempts - 1),
+            false => 2 * u64::from(envelope.attempts),
+        };
         envelope.not_before = Some(turn.now.plus_seconds(wait));
         envelope.reason = Some(reason.to_owned());
         turn.wake(Wake::Role(envelope.target_role));

@@ -118,6 +118,19 @@ impl Index {
     }
 }
 
+/// The version that the index says, also where the rest of it is damaged.
+pub(super) fn version_said(disk: &dyn Disk, root: &Path) -> Result<Option<u32>, StoreError> {
+    let bytes = match disk.read(&root.join(layout::INDEX)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = std::str::from_utf8(line).unwrap_or_default();
+    let said = line.strip_prefix(HEADER).and_then(|rest| rest.split(' ').next());
+    Ok(said.and_then(|version| version.parse().ok()))
+}
+
 /// Makes the views durable, writes the index for entry `seq` and removes the journal up to there.
 pub(super) fn checkpoint(
     disk: &dyn Disk,

@@ -9,7 +9,7 @@ use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::record::{
-    AnyRecord, RUNTIME, RecordKind, inside, request_events_path, request_path,
+    AnyRecord, RUNTIME, RecordKind, SCHEDULER, inside, request_events_path, request_path,
 };
 use crate::domain::role::Role;
 
@@ -41,6 +41,42 @@ pub(super) enum Target {
     Gone(String),
     /// The file grows by this.
     Append(String, Vec<u8>),
+}
+
+/// The folders of records that another program may have written as well.
+pub(super) const SHARED_FOLDERS: [(RecordKind, &str); 10] = [
+    (RecordKind::Request, "requests"),
+    (RecordKind::Backlog, "backlog"),
+    (RecordKind::Plan, "plans"),
+    (RecordKind::Sprint, "sprints"),
+    (RecordKind::Operation, "operations"),
+    (RecordKind::Run, "runs"),
+    (RecordKind::Effect, "effects"),
+    (RecordKind::Outgoing, "outbox"),
+    (RecordKind::Gate, "gates"),
+    (RecordKind::Verification, "verifications"),
+];
+
+/// Those that nobody else has.
+pub(super) const OWN_FOLDERS: [(RecordKind, &str); 2] =
+    [(RecordKind::Session, "role_sessions"), (RecordKind::Lifecycle, "lifecycles")];
+
+/// Records of which there is one, but for the scheduler.
+pub(super) const SINGLE: [(RecordKind, &str); 2] =
+    [(RecordKind::Spending, "spending.json"), (RecordKind::Interactions, "interactions.json")];
+
+/// The kind of the record whose file this is; none of an envelope that was handled.
+pub(super) fn kind_of(path: &str) -> Option<RecordKind> {
+    let path = path.strip_prefix(RUNTIME)?.strip_prefix('/')?;
+    if path.starts_with("internal_relay/inbox/") {
+        return Some(RecordKind::Envelope);
+    }
+    let single = SINGLE.iter().chain(&[(RecordKind::Scheduler, SCHEDULER)]);
+    let mut single = single.filter(|(_, file)| *file == path);
+    let folder = path.split_once('/').map(|(folder, _)| folder);
+    let mut folders = SHARED_FOLDERS.iter().chain(&OWN_FOLDERS);
+    let found = single.next().or_else(|| folders.find(|(_, name)| folder == Some(*name)));
+    found.map(|(kind, _)| *kind)
 }
 
 /// The path of a sprint's history.

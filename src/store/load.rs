@@ -13,9 +13,11 @@ use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
 use super::views::{Views, cannot_be_opened, is_text};
 use crate::domain::change::{Change, ChannelMark};
+use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
 use crate::domain::record::{RUNTIME, RecordKind, SCHEDULER, inside};
 use crate::domain::request::Request;
+use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::platform::disk::Disk;
 
@@ -285,11 +287,7 @@ impl LoadedWorkspace {
 
     /// Remembers where the file of a record belongs that is not there, or cannot be read.
     fn lose(&mut self, kind: RecordKind, path: &str) {
-        if Lost::is_kept(kind) {
-            self.views.lost.push(Lost { kind, path: path.to_owned() });
-            let over = self.views.lost.len().saturating_sub(Lost::MOST);
-            self.views.lost.drain(..over);
-        }
+        self.views.lose(Lost { kind, path: path.to_owned() });
     }
 
     /// Takes in a record whose file somebody has mended, or put back.
@@ -449,6 +447,11 @@ impl LoadedWorkspace {
         if text.starts_with(there) {
             let rest = text[there.len()..].to_vec();
             self.views.resume(path, content.len() as u64, rest);
+        } else if let Some(more) = there.strip_prefix(&text[..])
+            && is_text(more)
+        {
+            // Lines of entries that cannot be read any more, or of somebody else.
+            self.views.resume(path, content.len() as u64, Vec::new());
         } else if layout::is_document(path) && is_text(there) {
             // A document, into which somebody has written since the checkpoint.
             let (kept, done) = matched(there, &text);
@@ -469,19 +472,8 @@ pub(super) fn record_files(
     root: &Path,
 ) -> Result<Vec<(RecordKind, String)>, StoreError> {
     let mut paths = Vec::new();
-    for (kind, folder) in [
-        (RecordKind::Request, "requests"),
-        (RecordKind::Backlog, "backlog"),
-        (RecordKind::Plan, "plans"),
-        (RecordKind::Sprint, "sprints"),
-        (RecordKind::Operation, "operations"),
-        (RecordKind::Run, "runs"),
-        (RecordKind::Effect, "effects"),
-        (RecordKind::Outgoing, "outbox"),
-        (RecordKind::Gate, "gates"),
-        (RecordKind::Verification, "verifications"),
-    ] {
-        paths.extend(files_in(disk, root, folder, ".json")?.map(|path| (kind, path)));
+    for (kind, folder) in layout::SHARED_FOLDERS {
+        paths.extend(files_in(disk, root, folder)?.map(|path| (kind, path)));
     }
     if disk.len(&root.join(inside(SCHEDULER)))?.is_some() {
         paths.push((RecordKind::Scheduler, inside(SCHEDULER)));
@@ -489,15 +481,37 @@ pub(super) fn record_files(
     Ok(paths)
 }
 
-/// The files with an ending in a folder of the runtime.
-pub(super) fn files_in(
+/// The files of all records but those that were handled.
+pub(super) fn all_record_files(
+    disk: &dyn Disk,
+    root: &Path,
+) -> Result<Vec<(RecordKind, String)>, StoreError> {
+    let mut paths = record_files(disk, root)?;
+    for (kind, folder) in layout::OWN_FOLDERS {
+        paths.extend(files_in(disk, root, folder)?.map(|path| (kind, path)));
+    }
+    for role in Role::ALL {
+        let folder = format!("internal_relay/{}/{role}", EnvelopeFolder::Inbox.as_str());
+        let files = files_in(disk, root, &folder)?;
+        paths.extend(files.map(|path| (RecordKind::Envelope, path)));
+    }
+    for (kind, name) in layout::SINGLE {
+        if disk.len(&root.join(inside(name)))?.is_some() {
+            paths.push((kind, inside(name)));
+        }
+    }
+    Ok(paths)
+}
+
+/// The files of records in a folder of the runtime.
+fn files_in(
     disk: &dyn Disk,
     root: &Path,
     folder: &str,
-    ending: &'static str,
 ) -> Result<impl Iterator<Item = String>, StoreError> {
     let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
-    let names = names.filter(move |name| !name.starts_with('.') && name.ends_with(ending));
+    let names = names.filter(|name| !name.starts_with('.'));
+    let names = names.filter(|name| name.ends_with(".json") || name.ends_with(".yaml"));
     Ok(names.map(move |name| inside(&format!("{folder}/{name}"))))
 }
 

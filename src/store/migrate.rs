@@ -30,11 +30,7 @@ pub(super) fn migrate(
     if loaded.version >= VERSION {
         return Ok(None);
     }
-    // A migration that was cut off has written over some of the records, and not over the checkpoint.
-    let name = match backup::whole_with(disk, root, RUNTIME, CHECKPOINT)? {
-        Some(name) => name,
-        None => backup::make(disk, root, RUNTIME, is_stored)?.name,
-    };
+    let name = copy(disk, root)?;
     // The journal has those that it speaks of; nothing else has the others, so each is whole at any instant.
     let replayed: BTreeSet<String> = loaded.views.records().into_iter().collect();
     let (mut changes, mut folders) = (Vec::new(), BTreeSet::new());
@@ -59,6 +55,20 @@ pub(super) fn migrate(
     Ok(Some(name))
 }
 
+/// Makes the copy of the records and the journal, or finds the one that was made before: what was cut off has written
+/// over some of the records, and not over the checkpoint. The copy's name.
+pub(super) fn copy(disk: &dyn Disk, root: &Path) -> Result<String, StoreError> {
+    let is_indexed = disk.len(&root.join(RUNTIME).join(CHECKPOINT))?.is_some();
+    let made = match is_indexed {
+        true => backup::whole_with(disk, root, RUNTIME, CHECKPOINT)?,
+        false => None,
+    };
+    match made {
+        Some(name) => Ok(name),
+        None => Ok(backup::make(disk, root, RUNTIME, is_stored)?.name),
+    }
+}
+
 /// Before this version only the sprint's record said how far it was with an item.
 const TODOS_OF_ITEMS: u32 = 4;
 
@@ -81,7 +91,7 @@ pub(super) fn give_items_their_todos(version: u32, state: &mut State) {
 
 /// Whether a path of the folder of the runtime is of the store's: what agents and prompts left there, and
 /// worktrees, are no records and stay where they are.
-pub(super) fn is_stored(path: &Path) -> bool {
+fn is_stored(path: &Path) -> bool {
     const FOLDERS: [&str; 14] = [
         "backlog",
         "effects",

@@ -8,7 +8,7 @@ use super::index::checkpoint;
 use super::journal::Journal;
 use super::layout::{self, LOCK};
 use super::load;
-use super::loaded::LoadedWorkspace;
+use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
 use super::views::{Views, free_name};
 use crate::domain::envelope::EnvelopeFolder;
@@ -99,7 +99,7 @@ pub(super) fn recover(
         set_aside: Vec::new(),
         migrated: migrate::migrate(&**disk, root, &mut loaded)?,
     };
-    set_aside(&**disk, root, &loaded, &mut report)?;
+    report.set_aside = set_aside(&**disk, root, &loaded.unreadable)?;
     let LoadedWorkspace { mut views, seq, .. } = loaded;
     // After a crash nothing that was written since the checkpoint is sure to be on the disk, the journal
     // included: everything is written again to new files, and the old tail is not added to.
@@ -128,13 +128,14 @@ fn folders() -> Vec<String> {
     folders
 }
 
-fn set_aside(
+/// Puts record files that do not parse aside.
+pub(super) fn set_aside(
     disk: &dyn Disk,
     root: &Path,
-    loaded: &LoadedWorkspace,
-    report: &mut OpenReport,
-) -> Result<(), StoreError> {
-    for bad in &loaded.unreadable {
+    unreadable: &[Unreadable],
+) -> Result<Vec<SetAside>, StoreError> {
+    let mut aside = Vec::new();
+    for bad in unreadable {
         let from = root.join(&bad.path);
         if disk.len(&from)?.is_none() {
             // Set aside before the crash that this opening goes on from.
@@ -145,7 +146,7 @@ fn set_aside(
         if let Some(folder) = from.parent() {
             disk.sync_dir(folder)?;
         }
-        report.set_aside.push(SetAside { path: bad.path.clone(), now, reason: bad.reason.clone() });
+        aside.push(SetAside { path: bad.path.clone(), now, reason: bad.reason.clone() });
     }
-    Ok(())
+    Ok(aside)
 }

@@ -1,30 +1,30 @@
 //! Putting a damaged journal or index right, for `teams doctor --fix`. First comes a copy of everything as it was found.
 //!
-//! The record files follow the journal closely, so that after damage within it they are ahead of what can still be read
-//! of it: then they count, and nothing is played over them. Where none is ahead, what can be read of the journal counts,
-//! as at every opening. What the index alone has is made of the files as well.
+//! What can be read of the journal tells of each record what it was up to the damage; its file may be behind that, where
+//! the machine lost power, or ahead, where it followed entries that cannot be read any more. So it is judged record by
+//! record: a file with a text of which the journal and the index know nothing is ahead and counts, else the journal's last
+//! word does. What no record says is made of the index, the journal and the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::entry::{Entry, good_frames, read_line};
+use super::entry::{Entry, VERSION, good_frames};
 use super::error::StoreError;
-use super::images::JournalChange;
-use super::index::{Index, checkpoint};
-use super::layout::{self, Lost, targets};
+use super::index::{self, Index, checkpoint};
+use super::layout::{self, Lost};
 use super::load::{self, Tail};
-use super::loaded::LoadedWorkspace;
+use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
-use super::open;
+use super::open::{self, SetAside};
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::envelope::EnvelopeFolder;
-use crate::domain::ids::{ChannelId, MessageId};
-use crate::domain::record::{AnyRecord, RUNTIME, RecordKind, inside};
-use crate::domain::role::Role;
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::outgoing::Outgoing;
+use crate::domain::record::{AnyRecord, RecordId, RecordKind, inside, request_path, sprint_path};
+use crate::domain::request::Request;
 use crate::domain::state::{ROOMS_KEPT, SETTLED_ITEMS_KEPT, SPRINT_IDS_KEPT, State};
-use crate::platform::backup;
 use crate::platform::disk::{Disk, RealDisk, replace_synced};
 
 /// How a damaged workspace was put right.
@@ -34,8 +34,10 @@ pub struct StoreRepair {
     pub copy: String,
     /// How many requests are open.
     pub requests: usize,
-    /// Record files that do not parse; they stay where they are, and are taken in once they are mended.
-    pub unreadable: Vec<String>,
+    /// Record files that do not parse and of which the journal says nothing.
+    pub set_aside: Vec<SetAside>,
+    /// Open records whose files are gone.
+    pub missing: Vec<String>,
 }
 
 /// Puts the journal and the index of a workspace right; `None` where neither is damaged. Blocks.
@@ -57,6 +59,13 @@ pub(super) fn repair_on(
         Err(StoreError::CorruptIndex { .. }) => (None, false),
         Err(error) => return Err(error),
     };
+    let version = match &index {
+        Some(index) => index.version,
+        None => index::version_said(&**disk, root)?.unwrap_or(VERSION),
+    };
+    if version > VERSION {
+        return Err(StoreError::Newer { path: root.join(layout::INDEX), version, known: VERSION });
+    }
     let mut tail = Tail::default();
     let after = index.as_ref().map(|index| index.seq);
     let journal_is_good = match load::read_into(&mut tail, &**disk, root, after) {
@@ -67,245 +76,306 @@ pub(super) fn repair_on(
     if index_is_good && journal_is_good {
         return Ok(None);
     }
-    let copy = backup::make(&**disk, root, RUNTIME, migrate::is_stored)?.name;
+    let seq = last_entry(&**disk, root)?.max(after.unwrap_or(0));
+    let copy = migrate::copy(&**disk, root)?;
     let mut files = RecordFiles::read(&**disk, root)?;
-    let written = files.digests();
-    let asked = files.asked();
-    let files_count = !journal_is_good && files.are_ahead(index.as_ref(), &tail)?;
-    let journal = read_journal(&**disk, root)?;
-    let version = index.as_ref().map(|index| index.version);
-    let seq = journal.seq.max(after.unwrap_or(0));
-    if !files_count {
-        files.leave_to(&tail);
-    }
-    let unreadable = files.unreadable.clone();
-    let lost = unreadable.iter().filter(|lost| Lost::is_kept(lost.kind)).cloned();
-    let lost = lost.chain(index.iter().flat_map(|index| index.lost.clone())).collect();
-    let mut views = files.views(disk, root);
-    if !files_count {
-        let mut loaded = LoadedWorkspace::new(views, index.as_ref(), &tail);
-        loaded.replay(&**disk, root, tail)?;
-        views = loaded.views;
-    }
-    views.lost = lost;
-    let marks = marks(&**disk, root, index.as_ref(), journal.marks, asked)?;
-    complete(&mut views.state, index, marks);
-    if let Some(version) = version {
-        migrate::give_items_their_todos(version, &mut views.state);
-    }
-    make_durable(&**disk, root, &mut views, &written, seq)?;
-    checkpoint(&**disk, root, &mut views, seq)?;
+    let told = Told::of(index.as_ref(), &tail, journal_is_good)?;
+    let merged = merge(&**disk, root, &files, &told)?;
+    let unreadable = std::mem::take(&mut files.unreadable);
+    let mut lost = index.as_ref().map(|index| index.lost.clone()).unwrap_or_default();
+    let unreadable = unreadable.into_iter().filter(|(_, it)| !told.has_last_word(&it.path));
+    let (unread, unreadable): (Vec<Lost>, Vec<Unreadable>) =
+        unreadable.map(|(kind, it)| (Lost { kind, path: it.path.clone() }, it)).unzip();
+    lost.extend(unread.into_iter().chain(merged.missing.iter().cloned()));
+    let marks = marks(&**disk, root, index.as_ref(), &tail, &files)?;
+    let mut state = state_of(&merged.records, &told, index, &tail, marks);
+    migrate::give_items_their_todos(version, &mut state);
+
+    let mut views = Views::new(disk.clone(), root.to_owned(), state, BTreeMap::new());
+    lost.into_iter().for_each(|lost| views.lose(lost));
+    make_durable(&**disk, root, &mut views, (&files, &told), merged.records)?;
+    let mut loaded = LoadedWorkspace::new(views, None, &tail);
+    loaded.replay(&**disk, root, histories_of(tail))?;
+    let set_aside = open::set_aside(&**disk, root, &unreadable)?;
+    checkpoint(&**disk, root, &mut loaded.views, seq)?;
     disk.sync_dir(&root.join(layout::JOURNAL))?;
-    let open = views.state.requests.values().filter(|request| !request.status.is_terminal());
+    let requests = loaded.views.state.requests.values();
     Ok(Some(StoreRepair {
         copy,
-        requests: open.count(),
-        unreadable: unreadable.into_iter().map(|lost| lost.path).collect(),
+        requests: requests.filter(|request| !request.status.is_terminal()).count(),
+        set_aside,
+        missing: merged.missing.into_iter().map(|lost| lost.path).collect(),
     }))
 }
 
-/// Every open record lies in its file as this build writes it before an index names it. What the journal does not have
-/// is whole there at any instant.
-fn make_durable(
-    disk: &dyn Disk,
-    root: &Path,
-    views: &mut Views,
-    written: &BTreeMap<String, u32>,
-    seq: u64,
-) -> Result<(), StoreError> {
-    let replayed: BTreeSet<String> = views.records().into_iter().collect();
-    let (mut changes, mut files) = (Vec::new(), BTreeSet::new());
-    for record in views.state.records() {
-        let path = inside(&record.path());
-        if replayed.contains(&path) {
-            changes.push(Change::Save(record));
-            continue;
+/// The last entry of which anything is left.
+fn last_entry(disk: &dyn Disk, root: &Path) -> Result<u64, StoreError> {
+    let mut last = 0;
+    for (first, path) in load::segments(disk, root)? {
+        last = last.max(first);
+        for frame in good_frames(&disk.read(&path)?) {
+            if frame.version > VERSION {
+                return Err(StoreError::Newer { path, version: frame.version, known: VERSION });
+            }
+            let lines = frame.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            last = last.max(frame.first_seq + (lines.count() as u64).saturating_sub(1));
         }
-        let bytes = record.bytes()?;
-        let digest = crc32fast::hash(&bytes);
-        if written.get(&path) != Some(&digest) {
-            replace_synced(disk, &root.join(&path), &bytes)?;
-        }
-        files.insert(path.clone());
-        views.digests.insert(path, digest);
     }
-    views.apply(seq, &Entry { base: BTreeMap::new(), changes })?;
-    // What was written since the checkpoint may be in memory only.
-    files.extend(written.keys().cloned());
-    let histories = files.iter().filter_map(|path| path.strip_suffix(".json"));
-    let histories: Vec<String> = histories.map(|path| format!("{path}.events.jsonl")).collect();
-    let files: Vec<PathBuf> = files.iter().chain(&histories).map(|path| root.join(path)).collect();
-    let folders: BTreeSet<PathBuf> =
-        files.iter().filter_map(|path| path.parent()).map(Path::to_owned).collect();
-    let folders: Vec<PathBuf> = folders.into_iter().collect();
-    disk.sync_many(root, &files, &folders)?;
-    Ok(())
+    Ok(last)
 }
 
-/// The files of all records.
+/// The files of all records, but of those envelopes that were handled.
+#[derive(Default)]
 struct RecordFiles {
     /// By their paths, with the CRC-32 of the file.
     read: BTreeMap<String, (AnyRecord, u32)>,
-    unreadable: Vec<Lost>,
+    unreadable: Vec<(RecordKind, Unreadable)>,
 }
 
 impl RecordFiles {
     fn read(disk: &dyn Disk, root: &Path) -> Result<RecordFiles, StoreError> {
-        let mut paths = load::record_files(disk, root)?;
-        for (kind, folder, ending) in [
-            (RecordKind::Session, "role_sessions", ".json"),
-            (RecordKind::Lifecycle, "lifecycles", ".yaml"),
-        ] {
-            let files = load::files_in(disk, root, folder, ending)?;
-            paths.extend(files.map(|path| (kind, path)));
-        }
-        for role in Role::ALL {
-            let folder = format!("internal_relay/{}/{role}", EnvelopeFolder::Inbox.as_str());
-            let files = load::files_in(disk, root, &folder, ".json")?;
-            paths.extend(files.map(|path| (RecordKind::Envelope, path)));
-        }
-        for (kind, name) in [
-            (RecordKind::Spending, "spending.json"),
-            (RecordKind::Interactions, "interactions.json"),
-        ] {
-            if disk.len(&root.join(inside(name)))?.is_some() {
-                paths.push((kind, inside(name)));
-            }
-        }
-        let mut files = RecordFiles { read: BTreeMap::new(), unreadable: Vec::new() };
-        for (kind, path) in paths {
+        let mut files = RecordFiles::default();
+        for (kind, path) in load::all_record_files(disk, root)? {
             let bytes = disk.read(&root.join(&path))?;
             match layout::parse(kind, &path, &bytes) {
-                Ok(record) if is_consumed(disk, root, &record)? => {}
-                Ok(record) => {
-                    files.read.insert(path, (record, crc32fast::hash(&bytes)));
-                }
-                // What somebody dropped there that is none of ours; the watcher of the queue judges it.
+                Ok(record) => drop(files.read.insert(path, (record, crc32fast::hash(&bytes)))),
+                // The watcher of the queue judges it.
                 Err(_) if kind == RecordKind::Envelope => {}
-                Err(_) => files.unreadable.push(Lost { kind, path }),
+                Err(reason) => files.unreadable.push((kind, Unreadable { path, reason })),
             }
         }
         Ok(files)
     }
 
-    /// Whether a file says more than what can be read of the journal: it is none of the texts that the index and the
-    /// journal know of its record.
-    fn are_ahead(&self, index: Option<&Index>, tail: &Tail) -> Result<bool, StoreError> {
-        let mut known: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.read.values().filter_map(|(record, _)| {
+            let AnyRecord::Request(request) = record else { return None };
+            Some(&**request)
+        })
+    }
+}
+
+/// What the index and the readable part of the journal tell of a record.
+#[derive(Default)]
+struct ToldRecord {
+    /// The CRC-32 of each text that its file has had.
+    texts: BTreeSet<u32>,
+    /// What the journal says last.
+    last: Option<LastWord>,
+}
+
+enum LastWord {
+    Saved(AnyRecord),
+    Removed,
+}
+
+/// What the index and the readable part of the journal tell.
+#[derive(Default)]
+struct Told {
+    /// By the paths of their files.
+    records: BTreeMap<String, ToldRecord>,
+    /// The paths of those that were in memory.
+    in_memory: BTreeSet<String>,
+    /// Whether the index is there, and with it a text of each record that was open.
+    is_indexed: bool,
+    /// Whether nothing of the journal is damaged: then no file is ahead of it.
+    is_whole: bool,
+}
+
+impl Told {
+    fn of(index: Option<&Index>, tail: &Tail, is_whole: bool) -> Result<Told, StoreError> {
+        let mut told = Told { is_indexed: index.is_some(), is_whole, ..Told::default() };
         for open in index.into_iter().flat_map(|index| &index.open) {
-            known.entry(open.path.clone()).or_default().insert(open.digest);
+            told.records.entry(open.path.clone()).or_default().texts.insert(open.digest);
+            told.in_memory.insert(open.path.clone());
         }
-        for (seq, entry) in &tail.entries {
-            for change in &entry.changes {
-                for target in targets(*seq, change)? {
-                    if let layout::Target::File(path, bytes) = target {
-                        known.entry(path).or_default().insert(crc32fast::hash(&bytes));
-                    }
+        for change in tail.entries.iter().flat_map(|(_, entry)| &entry.changes) {
+            match change {
+                Change::Save(record) => told.saved(record)?,
+                Change::Remove(id) => told.removed(id),
+                Change::Event(..)
+                | Change::SprintEvent(..)
+                | Change::Channel(_)
+                | Change::Append { .. } => {}
+            }
+        }
+        Ok(told)
+    }
+
+    /// Whether the journal says what became of the record of a path.
+    fn has_last_word(&self, path: &str) -> bool {
+        self.records.get(path).is_some_and(|told| told.last.is_some())
+    }
+
+    /// Whether a file with one of these texts is no further than what is told of its record.
+    fn has_text(&self, path: &str, texts: [u32; 2]) -> bool {
+        let Some(told) = self.records.get(path) else { return false };
+        // Without the index nobody knows what was in it before.
+        let is_older = self.is_whole || (!self.is_indexed && self.is_removed(path));
+        told.last.is_some() && is_older || texts.iter().any(|text| told.texts.contains(text))
+    }
+
+    fn is_removed(&self, path: &str) -> bool {
+        let last = self.records.get(path).and_then(|told| told.last.as_ref());
+        matches!(last, Some(LastWord::Removed))
+    }
+
+    fn saved(&mut self, record: &AnyRecord) -> Result<(), StoreError> {
+        let path = inside(&record.path());
+        if let AnyRecord::Envelope(envelope) = record {
+            // It lies in one folder of the queue.
+            for place in [EnvelopeFolder::Inbox, EnvelopeFolder::Archive, EnvelopeFolder::Dead] {
+                let other = inside(&envelope.path_in(place));
+                if other != path {
+                    self.in_memory.remove(&other);
+                    self.records.entry(other).or_default().last = Some(LastWord::Removed);
                 }
             }
         }
-        Ok(self.read.iter().any(|(path, (record, digest))| match known.get(path) {
-            Some(known) => !known.contains(digest),
-            // Of what had ended by then nobody knows the text.
-            None => index.is_some() && is_at_work(record),
-        }))
+        if record.is_open() {
+            self.in_memory.insert(path.clone());
+        } else {
+            self.in_memory.remove(&path);
+        }
+        let told = self.records.entry(path).or_default();
+        told.texts.insert(crc32fast::hash(&record.bytes()?));
+        told.last = Some(LastWord::Saved(record.clone()));
+        Ok(())
     }
 
-    /// Forgets what the journal tells.
-    fn leave_to(&mut self, tail: &Tail) {
-        let changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes);
-        let told: BTreeSet<String> = changes.filter_map(layout::path_of).collect();
-        self.read.retain(|path, _| !told.contains(path));
-        self.unreadable.retain(|lost| !told.contains(&lost.path));
-    }
-
-    /// What the files say.
-    fn views(self, disk: &Arc<dyn Disk>, root: &Path) -> Views {
-        let records: Vec<AnyRecord> = self.read.into_values().map(|(record, _)| record).collect();
-        let state = State::from_records(&records);
-        Views::new(disk.clone(), root.to_owned(), state, BTreeMap::new())
-    }
-
-    fn digests(&self) -> BTreeMap<String, u32> {
-        self.read.iter().map(|(path, (_, digest))| (path.clone(), *digest)).collect()
-    }
-
-    /// The messages that became requests, by their channels.
-    fn asked(&self) -> BTreeSet<(ChannelId, MessageId)> {
-        let asked = self.read.values().filter_map(|(record, _)| {
-            let AnyRecord::Request(request) = record else { return None };
-            let route = &request.conversation.reply_route;
-            Some((route.channel_id?, route.message_id?))
-        });
-        asked.collect()
+    fn removed(&mut self, id: &RecordId) {
+        let path = match id {
+            // Their files stay.
+            RecordId::Request(id) => inside(&request_path(id)),
+            RecordId::Sprint(id) => inside(&sprint_path(id)),
+            RecordId::Run(_)
+            | RecordId::Effect(_)
+            | RecordId::Outgoing(_)
+            | RecordId::Session(..)
+            | RecordId::Lifecycle(_) => {
+                let Some(path) = id.path().map(|path| inside(&path)) else { return };
+                self.records.entry(path.clone()).or_default().last = Some(LastWord::Removed);
+                path
+            }
+        };
+        self.in_memory.remove(&path);
     }
 }
 
-/// Whether a record is open; a plan stays a record for ever.
-fn is_at_work(record: &AnyRecord) -> bool {
-    match record {
-        AnyRecord::Request(request) => !request.status.is_terminal(),
-        AnyRecord::Sprint(sprint) => !sprint.status.is_terminal(),
-        AnyRecord::Plan(_) => false,
-        AnyRecord::Envelope(_)
-        | AnyRecord::Run(_)
-        | AnyRecord::Effect(_)
-        | AnyRecord::Outgoing(_)
-        | AnyRecord::Gate(_)
-        | AnyRecord::Operation(_)
-        | AnyRecord::Session(_)
-        | AnyRecord::Backlog(_)
-        | AnyRecord::Verification(_)
-        | AnyRecord::Scheduler(_)
-        | AnyRecord::Spending(_)
-        | AnyRecord::Interactions(_)
-        | AnyRecord::Lifecycle(_) => record.is_open(),
+/// The records as they are to be.
+struct Merged {
+    /// By the paths of their files, ended ones among them.
+    records: BTreeMap<String, AnyRecord>,
+    /// Those of which nobody can tell what they were.
+    missing: Vec<Lost>,
+}
+
+fn merge(
+    disk: &dyn Disk,
+    root: &Path,
+    files: &RecordFiles,
+    told: &Told,
+) -> Result<Merged, StoreError> {
+    let mut merged = Merged { records: BTreeMap::new(), missing: Vec::new() };
+    let mut ahead: BTreeSet<&RequestId> = BTreeSet::new();
+    for (path, (record, digest)) in &files.read {
+        let own = crc32fast::hash(&record.bytes()?);
+        let counts = match told.records.get(path) {
+            Some(record) if told.has_text(path, [*digest, own]) => match &record.last {
+                Some(LastWord::Saved(last)) => {
+                    merged.records.insert(path.clone(), last.clone());
+                    false
+                }
+                Some(LastWord::Removed) => false,
+                None => true,
+            },
+            Some(_) => {
+                if let AnyRecord::Request(request) = record {
+                    ahead.insert(&request.request_id);
+                }
+                true
+            }
+            // What others dropped into the queue is for its watcher to judge. Of what was handled the file goes last: as
+            // long as it is there, what came of it may not be in the files.
+            None if record.kind() == RecordKind::Envelope => own == *digest,
+            None => true,
+        };
+        if counts {
+            merged.records.insert(path.clone(), record.clone());
+        }
     }
-}
-
-/// Whether a record is an envelope that has been handled, and whose file in the inbox was about to go.
-fn is_consumed(disk: &dyn Disk, root: &Path, record: &AnyRecord) -> Result<bool, StoreError> {
-    let AnyRecord::Envelope(envelope) = record else { return Ok(false) };
-    let archived = inside(&envelope.path_in(EnvelopeFolder::Archive));
-    Ok(disk.len(&root.join(archived))?.is_some())
-}
-
-/// What every good entry says, also behind a damaged one.
-#[derive(Default)]
-struct JournalRemains {
-    /// The last entry.
-    seq: u64,
-    /// How far channels were read: whole in each entry, unlike the records.
-    marks: Vec<ChannelMark>,
-}
-
-fn read_journal(disk: &dyn Disk, root: &Path) -> Result<JournalRemains, StoreError> {
-    let mut found = JournalRemains::default();
-    for (first, path) in load::segments(disk, root)? {
-        found.seq = found.seq.max(first);
-        let bytes = disk.read(&path)?;
-        for frame in good_frames(&bytes) {
-            let lines = frame.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-            for (seq, line) in (frame.first_seq..).zip(lines) {
-                found.seq = found.seq.max(seq);
-                let changes = read_line(frame.version, line).map(|line| line.changes);
-                found.marks.extend(changes.unwrap_or_default().into_iter().filter_map(|change| {
-                    if let JournalChange::Channel(mark) = change { Some(mark) } else { None }
-                }));
+    for (path, told) in &told.records {
+        if files.read.contains_key(path) {
+            continue;
+        }
+        match &told.last {
+            Some(LastWord::Removed) => {}
+            Some(LastWord::Saved(record)) => {
+                let its_request = match record {
+                    AnyRecord::Run(run) => Some(&run.request_id),
+                    AnyRecord::Effect(effect) => effect.kind.request_id(),
+                    AnyRecord::Envelope(_)
+                    | AnyRecord::Request(_)
+                    | AnyRecord::Outgoing(_)
+                    | AnyRecord::Gate(_)
+                    | AnyRecord::Operation(_)
+                    | AnyRecord::Session(_)
+                    | AnyRecord::Backlog(_)
+                    | AnyRecord::Plan(_)
+                    | AnyRecord::Verification(_)
+                    | AnyRecord::Sprint(_)
+                    | AnyRecord::Scheduler(_)
+                    | AnyRecord::Spending(_)
+                    | AnyRecord::Interactions(_)
+                    | AnyRecord::Lifecycle(_) => None,
+                };
+                // That has gone on without it.
+                let is_over = its_request.is_some_and(|id| ahead.contains(id));
+                if !is_over && !is_handled(disk, root, record)? {
+                    merged.records.insert(path.clone(), maybe_sent(record));
+                }
+            }
+            // Its file was durable at the checkpoint: it went with its record, or somebody removed it.
+            None => {
+                let lost = layout::kind_of(path).filter(|kind| Lost::is_kept(*kind));
+                let lost = lost.map(|kind| Lost { kind, path: path.clone() });
+                let is_unread = files.unreadable.iter().any(|(_, it)| it.path == *path);
+                merged.missing.extend(lost.filter(|_| !is_unread));
             }
         }
     }
-    Ok(found)
+    Ok(merged)
 }
 
-/// How far each channel was read, by the index, or for want of it by their file, and by the journal. A message that
-/// became a request is not taken in a second time.
+/// A message to Discord whose file is gone may have been sent: what is there is looked at before it is sent again.
+fn maybe_sent(record: &AnyRecord) -> AnyRecord {
+    let AnyRecord::Outgoing(outgoing) = record else { return record.clone() };
+    let attempts = outgoing.attempts.max(1);
+    Outgoing { attempts, ..Outgoing::clone(outgoing) }.into()
+}
+
+/// Whether an envelope of an inbox lies where handled ones do.
+fn is_handled(disk: &dyn Disk, root: &Path, record: &AnyRecord) -> Result<bool, StoreError> {
+    let AnyRecord::Envelope(envelope) = record else { return Ok(false) };
+    if envelope.place != EnvelopeFolder::Inbox {
+        return Ok(false);
+    }
+    for place in [EnvelopeFolder::Archive, EnvelopeFolder::Dead] {
+        if disk.len(&root.join(inside(&envelope.path_in(place))))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// How far each channel was read, by the index, or for want of it by their file, and by the readable part of the journal.
+/// What was written behind that and became part of a request is not taken in a second time.
 fn marks(
     disk: &dyn Disk,
     root: &Path,
     index: Option<&Index>,
-    journaled: Vec<ChannelMark>,
-    asked: BTreeSet<(ChannelId, MessageId)>,
+    tail: &Tail,
+    files: &RecordFiles,
 ) -> Result<BTreeMap<ChannelId, ChannelMark>, StoreError> {
     let marks: Vec<ChannelMark> = match index {
         Some(index) => index.channels.clone(),
@@ -315,41 +385,154 @@ fn marks(
             Err(error) => return Err(error.into()),
         },
     };
-    let mut channels: BTreeMap<ChannelId, ChannelMark> = BTreeMap::new();
-    for mark in marks.into_iter().chain(journaled) {
-        let known = channels.get(&mark.channel_id).map(|known| known.watermark);
-        if known.is_none_or(|known| known <= mark.watermark) {
-            channels.insert(mark.channel_id, mark);
+    let mut channels: BTreeMap<ChannelId, ChannelMark> =
+        marks.into_iter().map(|mark| (mark.channel_id, mark)).collect();
+    for change in tail.entries.iter().flat_map(|(_, entry)| &entry.changes) {
+        if let Change::Channel(mark) = change {
+            channels.insert(mark.channel_id, mark.clone());
         }
     }
-    for (channel, message) in asked {
+    let taken: BTreeSet<(ChannelId, MessageId)> = (files.requests())
+        .flat_map(|request| {
+            let route = &request.conversation.reply_route;
+            let words = request.params.followups.iter();
+            let words = words.map(|words| (words.channel_id, words.message_id));
+            words.chain([(route.channel_id, route.message_id)])
+        })
+        .filter_map(|(channel, message)| Some((channel?, message?)))
+        .collect();
+    for (channel, message) in taken {
         let mark = channels.get_mut(&channel);
-        if let Some(mark) = mark.filter(|mark| mark.watermark < message) {
-            mark.watermark = message;
+        // What stands before it may not have been taken in yet.
+        if let Some(mark) =
+            mark.filter(|it| it.watermark < message && !it.recent.contains(&message))
+        {
             mark.recent.push(message);
         }
     }
     Ok(channels)
 }
 
-/// Adds what no record says.
-fn complete(state: &mut State, index: Option<Index>, marks: BTreeMap<ChannelId, ChannelMark>) {
-    state.channels = marks;
-    let Some(index) = index else { return };
-    state.ended_requests = state.ended_requests.max(index.ended_requests);
-    for (channel, request) in index.rooms {
-        if state.rooms.len() < ROOMS_KEPT {
-            state.rooms.entry(channel).or_insert(request);
+/// What is in memory.
+fn state_of(
+    records: &BTreeMap<String, AnyRecord>,
+    told: &Told,
+    index: Option<Index>,
+    tail: &Tail,
+    channels: BTreeMap<ChannelId, ChannelMark>,
+) -> State {
+    let Some(index) = index else {
+        let records: Vec<AnyRecord> = records.values().cloned().collect();
+        return State { channels, ..State::from_records(&records) };
+    };
+    let mut state = State {
+        channels,
+        rooms: index.rooms.into_iter().collect(),
+        settled_items: index.settled_items.into_iter().collect(),
+        sprint_ids: index.sprint_ids.into_iter().collect(),
+        ..State::default()
+    };
+    for (path, record) in records {
+        if told.in_memory.contains(path) || record.is_at_work() {
+            state.apply(&Change::Save(record.clone()));
         }
     }
-    for (item, print) in index.settled_items {
-        if state.settled_items.len() < SETTLED_ITEMS_KEPT && !state.backlog.contains_key(&item) {
-            state.settled_items.entry(item).or_insert(print);
+    state.forget_ended_requests();
+    let requests = &state.requests;
+    state.sessions.retain(|_, session| requests.contains_key(&session.request_id));
+    let changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes);
+    let ended = changes.filter(|it| matches!(it, Change::Remove(RecordId::Request(_))));
+    state.ended_requests = index.ended_requests + ended.count() as u64;
+    // What is remembered of the ended ones, the latest first.
+    for record in records.values().rev() {
+        match record {
+            AnyRecord::Request(request) => {
+                let room = request.conversation.thread();
+                if let Some(room) = room.filter(|_| state.rooms.len() < ROOMS_KEPT) {
+                    state.rooms.entry(room).or_insert_with(|| request.request_id.clone());
+                }
+            }
+            AnyRecord::Backlog(item) if !item.status.is_active() => {
+                if state.settled_items.len() < SETTLED_ITEMS_KEPT {
+                    let print = || item.fingerprint.clone();
+                    state.settled_items.entry(item.backlog_id.clone()).or_insert_with(print);
+                }
+            }
+            AnyRecord::Sprint(sprint) if state.sprint_ids.len() < SPRINT_IDS_KEPT => {
+                state.sprint_ids.insert(sprint.sprint_id.clone());
+            }
+            AnyRecord::Backlog(_)
+            | AnyRecord::Sprint(_)
+            | AnyRecord::Envelope(_)
+            | AnyRecord::Run(_)
+            | AnyRecord::Effect(_)
+            | AnyRecord::Outgoing(_)
+            | AnyRecord::Gate(_)
+            | AnyRecord::Operation(_)
+            | AnyRecord::Session(_)
+            | AnyRecord::Plan(_)
+            | AnyRecord::Verification(_)
+            | AnyRecord::Scheduler(_)
+            | AnyRecord::Spending(_)
+            | AnyRecord::Interactions(_)
+            | AnyRecord::Lifecycle(_) => {}
         }
     }
-    for sprint in index.sprint_ids {
-        if state.sprint_ids.len() < SPRINT_IDS_KEPT {
-            state.sprint_ids.insert(sprint);
+    state
+}
+
+/// Every record lies in its file as this build writes it, whole at any instant, before an index names it. What is gone
+/// has no file.
+fn make_durable(
+    disk: &dyn Disk,
+    root: &Path,
+    views: &mut Views,
+    (files, told): (&RecordFiles, &Told),
+    mut records: BTreeMap<String, AnyRecord>,
+) -> Result<(), StoreError> {
+    records.extend(views.state.records().map(|record| (inside(&record.path()), record)));
+    let mut touched: BTreeSet<PathBuf> = BTreeSet::new();
+    for (path, record) in &records {
+        let (bytes, file) = (record.bytes()?, root.join(path));
+        let digest = crc32fast::hash(&bytes);
+        views.digests.insert(path.clone(), digest);
+        let is_there = match files.read.get(path) {
+            Some((_, written)) => *written == digest,
+            // Of what was handled the folders are not read.
+            None => layout::kind_of(path).is_none() && disk.len(&file)?.is_some(),
+        };
+        if !is_there {
+            if let Some(folder) = file.parent() {
+                disk.create_dir(folder)?;
+            }
+            replace_synced(disk, &file, &bytes)?;
         }
+        touched.insert(file);
     }
+    let gone = files.read.keys().filter(|path| told.is_removed(path));
+    for path in gone.filter(|path| !records.contains_key(*path)) {
+        let file = root.join(path);
+        disk.remove(&file)?;
+        touched.insert(file);
+    }
+    // What was written since the checkpoint may be in memory only, the histories too.
+    let histories = touched.iter().map(|file| file.with_extension("events.jsonl"));
+    let all: Vec<PathBuf> = touched.iter().cloned().chain(histories).collect();
+    let folders: BTreeSet<PathBuf> =
+        all.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
+    let folders: Vec<PathBuf> = folders.into_iter().collect();
+    disk.sync_many(root, &all, &folders)?;
+    Ok(())
+}
+
+/// What the tail says of the histories and documents, and nothing of the records.
+fn histories_of(tail: Tail) -> Tail {
+    let is_line = |change: &Change| match change {
+        Change::Event(..) | Change::SprintEvent(..) | Change::Append { .. } => true,
+        Change::Save(_) | Change::Remove(_) | Change::Channel(_) => false,
+    };
+    let entries = tail.entries.into_iter().map(|(seq, Entry { base, changes })| {
+        (seq, Entry { base, changes: changes.into_iter().filter(is_line).collect() })
+    });
+    Tail { entries: entries.collect(), ..Tail::default() }
 }

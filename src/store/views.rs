@@ -58,6 +58,15 @@ impl Views {
         }
     }
 
+    /// Remembers where the file of a record belongs that is not there, or cannot be read.
+    pub(super) fn lose(&mut self, lost: Lost) {
+        if Lost::is_kept(lost.kind) && !self.lost.contains(&lost) {
+            self.lost.push(lost);
+            let over = self.lost.len().saturating_sub(Lost::MOST);
+            self.lost.drain(..over);
+        }
+    }
+
     /// Applies one entry to the state and notes what it means for the files.
     pub(super) fn apply(&mut self, seq: u64, entry: &Entry) -> Result<(), StoreError> {
         for change in &entry.changes {

@@ -18,7 +18,7 @@ pub use guard::{decide, drop_foreign_documents};
 pub use mover::{MoveResult, follow_sprint, place_sprint, reopen};
 pub use moves::{
     Observation, again, begin, build_again, lengthen, observed, plan_again, plan_taken, resume,
-    resume_with_words, route, solve_again,
+    resume_at_its_step, resume_with_words, route, solve_again,
 };
 pub use outcome::close_in_planning;
 pub use report::{DocumentRule, StepReport};

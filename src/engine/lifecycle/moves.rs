@@ -195,6 +195,14 @@ pub fn resume_with_words(lifecycle: &Lifecycle, state: &WorkflowState) -> Workfl
     }
 }
 
+/// A person said what the role of a step asked, or did not get by without: that step is done again.
+#[must_use]
+pub fn resume_at_its_step(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
+    let mut renewed = state.clone();
+    renewed.renew();
+    enter(lifecycle, renewed, state.step, Vec::new())
+}
+
 fn renewed(state: &WorkflowState) -> WorkflowState {
     let mut state = state.clone();
     state.renew();

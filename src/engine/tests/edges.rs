@@ -156,6 +156,22 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
 }
 
 #[test]
+fn a_run_whose_envelope_was_removed_is_followed_again() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    let removed = world.state.envelopes.remove(&run.envelope_id).expect("its envelope");
+    world.restart();
+    let again = &world.state.envelopes[&run.envelope_id];
+    assert_eq!((again.target_role, again.step), (removed.target_role, removed.step));
+    assert_eq!(world.submit(Event::RunFinished(Box::new(finished(&run)))), Answer::Accepted);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
 fn the_result_of_a_run_survives_an_error_on_the_way() {
     let mut world = World::new(policy());
     world.message("do it");

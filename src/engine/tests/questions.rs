@@ -22,7 +22,7 @@ use crate::domain::plan_decision::NumberedAnswer;
 use crate::domain::policy::{GateTable, Holders, PlanStances, Policy, Right};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
-use crate::domain::result::{Proposals, RoleResult};
+use crate::domain::result::{Proposals, ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::routes::Lane;
 use crate::domain::run::RunOutcome;
@@ -598,4 +598,28 @@ fn other_words_of_an_answer_void_the_plan_that_was_made_by_the_earlier_ones() {
     assert_eq!((code(&world, &id), has_it(&world)), (None, Role::Planner));
     world.finish_well();
     assert_eq!(decided(&world, &id)[0], "Which form? quite casual (decided by owner)");
+}
+
+#[test]
+fn an_answer_goes_back_to_the_step_that_asked() {
+    for (role, step) in [(Role::Architect, steps::GUIDANCE), (Role::Developer, steps::BUILD)] {
+        let mut world = World::new(policy());
+        let id = world.message("make it so");
+        world.deliver();
+        let todo = work_until(&mut world, |_, at| at == Some(step));
+        let mut asks = good(role, Some(step));
+        asks.status = ResultStatus::Blocked;
+        "which of the two?".clone_into(&mut asks.summary);
+        report(&mut world, &todo, RunOutcome::Result(Arc::new(asks)));
+        assert_eq!(world.request(&id).blocked.expect("a reason").code, BlockCode::RoleBlocked);
+        let room = world.request(&id).conversation.room.and_then(|room| room.thread_id);
+        let words = world.words(room.expect("a room"), 90, "the second");
+        world.submit(Event::Message(words));
+        let Todo::Run(next) = work_until(&mut world, |_, _| true) else { panic!("no run") };
+        let next = &world.state.envelopes[&next];
+        assert_eq!((next.target_role, next.step), (role, Some(step)));
+        assert_eq!(world.request(&id).params.followups[0].body, "the second");
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed, "{step}");
+    }
 }

@@ -57,7 +57,10 @@ fn records(root: &Path) -> Option<Finding> {
         Ok(None) => None,
         Ok(Some(repair)) => {
             let values = json!({
-                "copy": repair.copy, "requests": repair.requests, "unreadable": repair.unreadable,
+                "copy": repair.copy,
+                "requests": repair.requests,
+                "aside": repair.set_aside.iter().map(|it| it.now.as_str()).collect::<Vec<_>>(),
+                "missing": repair.missing,
             });
             Some(Finding::new(Check::Records, Health::Fixed, "doctor.fix.records", values))
         }

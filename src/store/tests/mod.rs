@@ -22,11 +22,12 @@ use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
 use crate::domain::ids::{
-    ChannelId, EnvelopeId, ItemId, MessageId, RequestId, RunId, SprintId, TodoId,
+    ChannelId, EnvelopeId, ItemId, MessageId, OutgoingId, RequestId, RunId, SprintId, TodoId,
 };
 use crate::domain::item::{Item, ItemKind, ItemStatus};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
+use crate::domain::outgoing::{Act, Outgoing, OutgoingState, Priority, Target, Voice};
 use crate::domain::record::{RUNTIME, RecordId, inside};
 use crate::domain::request::{Request, RequestConversation, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
@@ -124,6 +125,29 @@ fn run(number: u64) -> Change {
             envelope_id(number),
             at(number),
         )
+    })
+}
+
+fn outgoing_id(number: u64) -> OutgoingId {
+    OutgoingId::parse(&format!("o{number}")).unwrap()
+}
+
+/// A message that waits to be sent.
+fn outgoing(number: u64) -> Change {
+    Change::save(Outgoing {
+        outgoing_id: outgoing_id(number),
+        target: Target::Channel(ChannelId(1)),
+        voice: Voice::Team,
+        priority: Priority::Final,
+        act: Act::React { message_id: MessageId(number), emoji: "👀".to_owned() },
+        request_id: None,
+        slot: None,
+        state: OutgoingState::Queued,
+        attempts: 0,
+        own_failures: 0,
+        not_before: None,
+        refused: None,
+        created_at: at(number),
     })
 }
 
@@ -248,7 +272,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
             ],
         ],
         vec![
-            vec![envelope(2, EnvelopeFolder::Inbox), event(2, "e"), item(1, pending)],
+            vec![envelope(2, EnvelopeFolder::Inbox), event(2, "e"), item(1, ItemStatus::Blocked)],
             vec![
                 sprint(2, SprintStatus::Planning, TodoStatus::Queued),
                 slot(Some(2)),
