@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{ChannelId, MessageId, RequestId, SprintId, UserId};
+use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, SprintId, UserId};
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::sprint::{Sprint, SprintEvent};
@@ -17,6 +17,9 @@ use crate::domain::time::Timestamp;
 pub struct ChannelMark {
     /// The channel.
     pub channel_id: ChannelId,
+    /// Its server, as far as is known; a direct channel has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guild_id: Option<GuildId>,
     /// Everything up to here was taken in.
     pub watermark: MessageId,
     /// The last few message ids taken in, for those that arrive doubled or out of order.

@@ -32,6 +32,9 @@ use crate::domain::verification::Verification;
 /// How many rooms of ended requests are remembered, so that a message there finds its request.
 pub const ROOMS_KEPT: usize = 1_000;
 
+/// How many channels are remembered with how far they were read: threads grow in number with time.
+pub const CHANNELS_KEPT: usize = 4_000;
+
 /// How many items that left the backlog are remembered by their fingerprint, so that the same thing found
 /// again is known for what it is.
 pub const SETTLED_ITEMS_KEPT: usize = 2_000;
@@ -131,6 +134,9 @@ impl State {
             Change::Remove(id) => self.remove(id),
             Change::Channel(mark) => {
                 self.channels.insert(mark.channel_id, mark.clone());
+                if self.channels.len() > CHANNELS_KEPT {
+                    self.forget_channel(mark.channel_id);
+                }
             }
             Change::Event(..) | Change::SprintEvent(..) | Change::Append { .. } => {}
         }
@@ -275,6 +281,17 @@ impl State {
         self.sprints.values().map(Arc::as_ref).max_by_key(|sprint| sprint.started_at)
     }
 
+    /// Lets go of the mark of the channel in which nothing was written for the longest time, and which is no room.
+    fn forget_channel(&mut self, but: ChannelId) {
+        let marks = self.channels.values();
+        let others =
+            marks.filter(|it| it.channel_id != but && !self.rooms.contains_key(&it.channel_id));
+        let oldest = others.min_by_key(|mark| (mark.watermark, mark.channel_id));
+        if let Some(oldest) = oldest.map(|mark| mark.channel_id) {
+            self.channels.remove(&oldest);
+        }
+    }
+
     fn remember_room(&mut self, thread: ChannelId, request: &RequestId) {
         self.rooms.insert(thread, request.clone());
         while self.rooms.len() > ROOMS_KEPT {
@@ -317,6 +334,7 @@ mod tests {
         let mark = |channel: u64, message: u64| {
             Change::Channel(ChannelMark {
                 channel_id: ChannelId(channel),
+                guild_id: None,
                 watermark: MessageId(message),
                 recent: Vec::new(),
                 refused: BTreeMap::new(),
@@ -338,5 +356,12 @@ mod tests {
         let kept = [1, 2, 3, last + 2].map(|room| state.rooms.contains_key(&ChannelId(room)));
         assert_eq!(kept, [true, true, false, true]);
         assert_eq!((state.rooms.len(), state.channels.len()), (ROOMS_KEPT, 2));
+        // Of the channels too, but for rooms, the one in which nothing was written for the longest time.
+        for channel in 1..CHANNELS_KEPT as u64 {
+            state.apply(&mark(10_000 + channel, 20_000 + channel));
+        }
+        let known = [1, 2, 10_001, 10_002].map(|it| state.channels.contains_key(&ChannelId(it)));
+        assert_eq!(known, [true, true, false, true]);
+        assert_eq!(state.channels.len(), CHANNELS_KEPT);
     }
 }

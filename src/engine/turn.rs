@@ -13,7 +13,7 @@ use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{
-    ChannelId, EffectId, IdSupply, ItemId, MessageId, PlanId, RequestId, SprintId,
+    ChannelId, EffectId, GuildId, IdSupply, ItemId, MessageId, PlanId, RequestId, SprintId,
 };
 use crate::domain::incoming::Message;
 use crate::domain::item::{Item, ItemTodo};
@@ -248,13 +248,14 @@ impl<'a> Turn<'a> {
     /// Notes that a message was taken in, and that its channel was read up to it, or as far as it says.
     pub(super) fn mark_taken(&mut self, message: &Message) {
         let up_to = message.read_up_to.unwrap_or(message.message_id);
-        let mark = self.marked(message.channel_id, up_to, Some(message.message_id));
+        let mark =
+            self.marked((message.channel_id, message.guild_id), up_to, Some(message.message_id));
         self.change(Change::Channel(mark));
     }
 
     /// Notes that a channel was read up to a message.
     pub(super) fn mark_read(&mut self, channel_id: ChannelId, message_id: MessageId) {
-        let mark = self.marked(channel_id, message_id, None);
+        let mark = self.marked((channel_id, None), message_id, None);
         self.change(Change::Channel(mark));
     }
 
@@ -262,7 +263,8 @@ impl<'a> Turn<'a> {
     /// hour, wherever they write, and nobody new while a whole crowd is told in this channel.
     pub(super) fn mark_refused(&mut self, message: &Message) -> bool {
         let up_to = message.read_up_to.unwrap_or(message.message_id);
-        let mut mark = self.marked(message.channel_id, up_to, Some(message.message_id));
+        let place = (message.channel_id, message.guild_id);
+        let mut mark = self.marked(place, up_to, Some(message.message_id));
         let (now, who) = (self.now, message.author.id);
         let told = |at: &Timestamp| now.seconds_since(*at) < REFUSAL_SECONDS;
         let again = self.state.channels.values().any(|it| it.refused.get(&who).is_some_and(told));
@@ -276,7 +278,7 @@ impl<'a> Turn<'a> {
 
     fn marked(
         &self,
-        channel_id: ChannelId,
+        (channel_id, guild_id): (ChannelId, Option<GuildId>),
         up_to: MessageId,
         taken: Option<MessageId>,
     ) -> ChannelMark {
@@ -289,7 +291,8 @@ impl<'a> Turn<'a> {
         let watermark = old.map_or(up_to, |mark| mark.watermark.max(up_to));
         let mut refused = old.map(|mark| mark.refused.clone()).unwrap_or_default();
         refused.retain(|_, at| self.now.seconds_since(*at) < REFUSAL_SECONDS);
-        ChannelMark { channel_id, watermark, recent, refused }
+        let guild_id = guild_id.or_else(|| old.and_then(|mark| mark.guild_id));
+        ChannelMark { channel_id, guild_id, watermark, recent, refused }
     }
 
     /// Puts an envelope away.

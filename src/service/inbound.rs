@@ -14,6 +14,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::request::Request;
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, is_addressed_by_edit, standing};
 use crate::platform::tasks;
@@ -212,8 +213,8 @@ async fn catch_up(team: &Arc<Team>) {
     let homes = team.hub.consult(|_, policy| policy.guilds.clone());
     let mut listed: BTreeSet<ChannelId> = BTreeSet::new();
     let mut all = !homes.is_empty();
-    for guild in homes {
-        let (channels, is_all) = team.link.text_channels(guild, away).await;
+    for guild in &homes {
+        let (channels, is_all) = team.link.text_channels(*guild, away).await;
         all &= is_all;
         listed.extend(channels);
     }
@@ -221,13 +222,8 @@ async fn catch_up(team: &Arc<Team>) {
         marks.entry(*channel).or_insert(unread);
     }
     if all {
-        // A room that went into the archive before that, or is gone, has nothing new; and rooms grow in number with time.
-        let ended = team.hub.read(|state| {
-            let ended = state.rooms.iter().filter(|(_, id)| !state.requests.contains_key(*id));
-            ended.map(|(room, _)| *room).collect::<Vec<_>>()
-        });
-        for room in ended.iter().filter(|room| !listed.contains(*room)) {
-            marks.remove(room);
+        for thread in team.hub.read(|state| archived(state, &homes, &listed)) {
+            marks.remove(&thread);
         }
     }
     // A first direct message: only of those who are named, because a bot can ask for nobody else's channel.
@@ -253,6 +249,21 @@ async fn catch_up(team: &Arc<Team>) {
     team.link.catch_up(&marks, &taken);
 }
 
+/// The threads of these servers, rooms or not, that went into the archive before the team was last there, or are gone:
+/// there is nothing new in them, and they grow in number with time.
+fn archived(
+    state: &State,
+    homes: &BTreeSet<GuildId>,
+    listed: &BTreeSet<ChannelId>,
+) -> Vec<ChannelId> {
+    let marked = state.channels.values();
+    let marked = marked.filter(|mark| mark.guild_id.is_some_and(|guild| homes.contains(&guild)));
+    let is_open =
+        |room: &ChannelId| state.rooms.get(room).is_some_and(|id| state.requests.contains_key(id));
+    let threads = state.rooms.keys().copied().chain(marked.map(|mark| mark.channel_id));
+    threads.filter(|thread| !listed.contains(thread) && !is_open(thread)).collect()
+}
+
 /// The messages that a request hangs on.
 fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
     let conversation = &request.conversation;
@@ -276,4 +287,26 @@ async fn tell(team: &Team, event: Event) -> Result<(), HubError> {
         tracing::debug!(why, "ignored");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::change::{Change, ChannelMark};
+
+    #[test]
+    fn threads_in_the_archive_are_not_read_and_direct_channels_are() {
+        let mut state = State::default();
+        for (channel, guild) in [(1, Some(7)), (2, Some(7)), (3, None), (4, Some(8))] {
+            state.apply(&Change::Channel(ChannelMark {
+                channel_id: ChannelId(channel),
+                guild_id: guild.map(GuildId),
+                watermark: MessageId(50),
+                recent: Vec::new(),
+                refused: BTreeMap::new(),
+            }));
+        }
+        let (homes, listed) = (BTreeSet::from([GuildId(7)]), BTreeSet::from([ChannelId(1)]));
+        assert_eq!(archived(&state, &homes, &listed), [ChannelId(2)]);
+    }
 }

@@ -154,6 +154,7 @@ fn outgoing(number: u64) -> Change {
 fn mark(channel: u64, message: u64) -> Change {
     Change::Channel(ChannelMark {
         channel_id: ChannelId(channel),
+        guild_id: None,
         watermark: MessageId(message),
         recent: vec![MessageId(message)],
         refused: Default::default(),
