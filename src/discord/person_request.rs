@@ -39,6 +39,10 @@ pub enum PersonRequest {
     Look(Question),
     /// Something about a request, by an id that is none, as it was typed.
     NoRequest(String),
+    /// Words about what somebody has looked at, without how it is.
+    NoVerdict(String),
+    /// Another lane and a step more at once.
+    LaneAndStep,
     /// A form, which was shown already. These files came with the command and belong to it.
     Form(Vec<(Attachment, Remote)>),
     /// A plan in a file, and the approval that was given for it.
@@ -86,6 +90,8 @@ pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
         PersonRequest::Command(_)
         | PersonRequest::Look(_)
         | PersonRequest::NoRequest(_)
+        | PersonRequest::NoVerdict(_)
+        | PersonRequest::LaneAndStep
         | PersonRequest::Plan(..)
         | PersonRequest::Kickoff(..) => None,
     }
@@ -241,7 +247,8 @@ pub fn slash(payload: &CommandInteraction) -> Option<PersonCommand> {
         ["full"] => ask(Some(Lane::Full)),
         ["route"] => {
             match (options.text("lane").and_then(|it| it.parse().ok()), options.text("add")) {
-                (Some(lane), _) => request(&|request_id| {
+                (Some(_), Some(_)) => PersonRequest::LaneAndStep,
+                (Some(lane), None) => request(&|request_id| {
                     PersonRequest::Command(Command::Route {
                         request_id,
                         change: RouteChange::Lane(lane),
@@ -336,15 +343,17 @@ fn verdict(options: &Options<'_>) -> PersonRequest {
 
 /// `/verify`: what waits, or the criterion that was chosen and how it is.
 fn verify(options: &Options<'_>) -> PersonRequest {
+    let words = options.text("text").unwrap_or_default().to_owned();
     let (Some(what), Some(verdict)) = (options.text("what"), options.text("verdict")) else {
-        return PersonRequest::Look(Question::Verify);
+        return match words.is_empty() {
+            true => PersonRequest::Look(Question::Verify),
+            false => PersonRequest::NoVerdict(words),
+        };
     };
     match (what.parse(), verdict.parse()) {
-        (Ok(criterion), Ok(verdict)) => PersonRequest::Command(Command::Verify {
-            criterion,
-            verdict,
-            words: options.text("text").unwrap_or_default().to_owned(),
-        }),
+        (Ok(criterion), Ok(verdict)) => {
+            PersonRequest::Command(Command::Verify { criterion, verdict, words })
+        }
         (_, _) => PersonRequest::NoRequest(what.chars().take(60).collect()),
     }
 }
@@ -535,6 +544,17 @@ mod tests {
         let payload = json!([{"title": "Louder", "kind": "bug", "priority_rank": 2}]);
         let merge = Command::BacklogMerge { payload, source: ItemSource::User };
         assert_eq!(command("backlog", sub("add", add)).wanted, PersonRequest::Command(merge));
+    }
+
+    #[test]
+    fn half_a_command_says_what_is_missing_and_loses_no_words() {
+        let text = |name: &str, value: &str| json!({"name": name, "type": 3, "value": value});
+        let said = command("verify", json!([text("text", "the button is grey")]));
+        assert_eq!(said.wanted, PersonRequest::NoVerdict("the button is grey".to_owned()));
+        assert_eq!(command("verify", json!([])).wanted, PersonRequest::Look(Question::Verify));
+        let id = text("request", "20260324-1a2b3c4d");
+        let both = command("route", json!([id, text("lane", "full"), text("add", "qa")]));
+        assert_eq!(both.wanted, PersonRequest::LaneAndStep);
     }
 
     #[test]

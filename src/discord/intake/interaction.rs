@@ -100,6 +100,14 @@ impl Reader {
                 answer(reply, "unknown_request", &[("request_id", typed.into())]);
                 None
             }
+            PersonRequest::NoVerdict(words) => {
+                answer(reply, "verify.no_verdict", &[("words", words.into())]);
+                None
+            }
+            PersonRequest::LaneAndStep => {
+                answer(reply, "route.lane_and_step", &[]);
+                None
+            }
             PersonRequest::Form(files) => {
                 self.keep_files(&as_message(&actor, channel_id), files).await;
                 None
