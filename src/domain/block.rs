@@ -123,17 +123,15 @@ impl BlockCode {
     #[must_use]
     pub const fn stopped_at_its_step(self) -> bool {
         match self {
-            Self::RoleBlocked
-            | Self::StepFailed
-            | Self::AgentRefused
-            | Self::RunBudget
-            | Self::NoChange => true,
-            Self::NeedsRealAgent
+            Self::RoleBlocked | Self::AgentRefused | Self::NoChange => true,
+            Self::StepFailed
+            | Self::NeedsRealAgent
             | Self::NoSandbox
             | Self::AgentAuth
             | Self::AgentQuota
             | Self::RateLimited
             | Self::BudgetSpent
+            | Self::RunBudget
             | Self::AdvisoryLimit
             | Self::ReviewLimit
             | Self::QaLimit

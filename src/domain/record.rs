@@ -26,6 +26,7 @@ use crate::domain::run::Run;
 use crate::domain::schedule::Scheduler;
 use crate::domain::session::Session;
 use crate::domain::sprint::Sprint;
+use crate::domain::time::Timestamp;
 use crate::domain::verification::Verification;
 
 /// The folder of the runtime inside the workspace.
@@ -344,6 +345,29 @@ impl AnyRecord {
             | Self::Spending(_)
             | Self::Interactions(_)
             | Self::Lifecycle(_) => self.is_open(),
+        }
+    }
+
+    /// When it changed last, of those that say it.
+    #[must_use]
+    pub fn updated_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Request(request) => Some(request.updated_at),
+            Self::Backlog(item) => Some(item.updated_at),
+            Self::Operation(operation) => Some(operation.updated_at),
+            Self::Sprint(sprint) => sprint.updated_at,
+            Self::Envelope(_)
+            | Self::Run(_)
+            | Self::Effect(_)
+            | Self::Outgoing(_)
+            | Self::Gate(_)
+            | Self::Session(_)
+            | Self::Plan(_)
+            | Self::Verification(_)
+            | Self::Scheduler(_)
+            | Self::Spending(_)
+            | Self::Interactions(_)
+            | Self::Lifecycle(_) => None,
         }
     }
 

@@ -234,15 +234,15 @@ fn action_ended(
     } else {
         return;
     };
-    let Some(operation) = turn.before().operations.get(operation_id).cloned() else {
-        return;
-    };
+    let operation = turn.before().operations.get(operation_id);
+    // Of one whose record is gone a person hears at least that.
+    let (action, foreground) =
+        operation.map_or((operation_id.to_string(), true), |it| (it.action.clone(), it.foreground));
     let ok = returncode == Some(0);
     let status = if ok { OperationStatus::Completed } else { OperationStatus::Failed };
     close_operation(turn, operation_id, status, returncode);
-    let foreground = operation.foreground;
     let values = json!({
-        "action": operation.action,
+        "action": action,
         "exit_code": returncode.map_or_else(String::new, |code| code.to_string()),
         "tail": say::cut(&tail, 1_500),
     });

@@ -127,7 +127,7 @@ pub(super) fn end(
         Value::Null,
     );
     if let Some(run) = run {
-        turn.wake(Wake::StopRun(run));
+        turn.stop_run(run);
     }
     let before = turn.before();
     for effect in before.effects.values().filter(|it| it.kind.request_id() == Some(id)) {

@@ -12,12 +12,13 @@ use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Evidence, Proof};
 use crate::domain::ids::RequestId;
-use crate::domain::lifecycle::{Prerequisite, Step, StepKind, StepName, counter};
+use crate::domain::lifecycle::{Lifecycle, Prerequisite, Step, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
+use crate::domain::workflow::WorkflowState;
 
 /// Carries out what the workflow decided about a role's report.
 pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
@@ -544,7 +545,9 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
         | SelectionSource::WorkflowContract => false,
     };
     match turn.stands(id) {
-        Some((lifecycle, state)) if is_about_the_work && is_of_its_step => {
+        Some((lifecycle, state))
+            if is_about_the_work && is_of_its_step && takes_answers(&lifecycle, &state) =>
+        {
             follow(turn, id, lifecycle::resume_at_its_step(&lifecycle, &state));
         }
         Some((lifecycle, state)) if is_about_the_work => {
@@ -558,4 +561,22 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSourc
             handoff::delegate(turn, id, role, None, "More input arrived.", None);
         }
     }
+}
+
+/// Whether what the role of a step was missing is for itself alone. Who judges sees no more of it than the change that
+/// there is, planning goes on with its own steps, and a route that has grown meanwhile has others before this one.
+fn takes_answers(lifecycle: &Lifecycle, state: &WorkflowState) -> bool {
+    let is_its_own = |step: &Step| match step.kind {
+        StepKind::Research | StepKind::Guidance | StepKind::Change => true,
+        StepKind::Plan
+        | StepKind::Advice
+        | StepKind::Review
+        | StepKind::Verdict
+        | StepKind::Land
+        | StepKind::Sprint(_) => false,
+    };
+    let mut passed = state.route.passed_over.iter();
+    let has_grown = !state.route.wanted.is_empty()
+        || passed.any(|name| lifecycle.step(*name).is_some_and(|it| !state.route.leaves_out(it)));
+    lifecycle.step(state.step).is_some_and(is_its_own) && !has_grown
 }

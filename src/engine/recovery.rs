@@ -7,6 +7,7 @@ use super::turn::Turn;
 use super::{clock, closeout, gates, handoff, outbox, say, sprint, train};
 use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
+use crate::domain::envelope::Envelope;
 use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
@@ -34,6 +35,12 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     sprint::without_request(turn);
     sprint::withdraw_replaced(turn);
     let before = turn.before();
+    // What was in the way may have been put right.
+    for envelope in before.runs.values().filter_map(|run| before.envelopes.get(&run.envelope_id)) {
+        if envelope.not_before.is_some() {
+            turn.save(Envelope { not_before: None, ..Envelope::clone(envelope) });
+        }
+    }
     let is_followed = |run: &Run| before.envelopes.contains_key(&run.envelope_id);
     for run in before.runs.values().filter(|run| !is_followed(run)) {
         handoff::give_back(turn, run);

@@ -478,7 +478,7 @@ pub(super) fn failed(
         // What an agent has done already is given up only after minutes: a disk that went away comes back.
         let has_run = turn.before().runs.values().any(|run| run.envelope_id == *relay_id);
         let wait = match has_run {
-            true => 2 * 5_u64.pow(envelope.attempts - 1),
+            true => 2 * 5_u64.pow(envelope.attempts.clamp(1, 4) - 1),
             false => 2 * u64::from(envelope.attempts),
         };
         envelope.not_before = Some(turn.now.plus_seconds(wait));

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
-use super::decision::{Answer, Wake};
+use super::decision::Answer;
 use super::lanes::{addable, may_only_be_answered, step_named};
 use super::say::CatalogText;
 use super::turn::Turn;
@@ -219,7 +219,7 @@ fn just_answer(
         turn.put_away(envelope, EnvelopeFolder::Archive, "only an answer is wanted");
     }
     if let Some(run) = run {
-        turn.wake(Wake::StopRun(run));
+        turn.stop_run(run);
     }
     questions::planned_anew(turn, id);
     if let Some(request) = turn.edit(id) {

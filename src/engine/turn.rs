@@ -13,7 +13,7 @@ use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{
-    ChannelId, EffectId, GuildId, IdSupply, ItemId, MessageId, PlanId, RequestId, SprintId,
+    ChannelId, EffectId, GuildId, IdSupply, ItemId, MessageId, PlanId, RequestId, RunId, SprintId,
 };
 use crate::domain::incoming::Message;
 use crate::domain::item::{Item, ItemTodo};
@@ -293,6 +293,18 @@ impl<'a> Turn<'a> {
         refused.retain(|_, at| self.now.seconds_since(*at) < REFUSAL_SECONDS);
         let guild_id = guild_id.or_else(|| old.and_then(|mark| mark.guild_id));
         ChannelMark { channel_id, guild_id, watermark, recent, refused }
+    }
+
+    /// Nobody waits for a run any more: whoever follows it is told, at once also where its envelope waits to be tried
+    /// again.
+    pub(super) fn stop_run(&mut self, id: RunId) {
+        let before = self.before();
+        let envelope = before.runs.get(&id).and_then(|run| before.envelopes.get(&run.envelope_id));
+        if let Some(envelope) = envelope.filter(|it| it.not_before.is_some()) {
+            self.wake(Wake::Role(envelope.target_role));
+            self.save(Envelope { not_before: None, ..Envelope::clone(envelope) });
+        }
+        self.wake(Wake::StopRun(id));
     }
 
     /// Puts an envelope away.

@@ -518,8 +518,9 @@ async fn action(
     id: &OperationId,
     stop: &CancellationToken,
 ) -> Result<EffectOutcome, EffectError> {
-    let operation =
-        team.hub.read(|state| state.operations.get(id).cloned()).ok_or(EffectError::Unwanted)?;
+    let Some(operation) = team.hub.read(|state| state.operations.get(id).cloned()) else {
+        return Ok(EffectOutcome::failed("its record is gone; whether it ran is not known"));
+    };
     let log = team.root().join(&operation.log_file);
     if let Some(folder) = log.parent() {
         files::create_dir_all(folder)?;

@@ -20,7 +20,7 @@ use super::open::{self, SetAside};
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::envelope::EnvelopeFolder;
-use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId, RunId};
 use crate::domain::outgoing::Outgoing;
 use crate::domain::record::{AnyRecord, RecordId, RecordKind, inside, request_path, sprint_path};
 use crate::domain::request::Request;
@@ -93,7 +93,9 @@ pub(super) fn repair_on(
 
     let mut views = Views::new(disk.clone(), root.to_owned(), state, BTreeMap::new());
     lost.into_iter().for_each(|lost| views.lose(lost));
-    make_durable(&**disk, root, &mut views, (&files, &told), merged.records)?;
+    let gone = files.read.keys().filter(|path| told.is_removed(path)).chain(&merged.handled);
+    let gone = gone.filter(|path| !merged.records.contains_key(*path)).cloned().collect();
+    make_durable(&**disk, root, &mut views, &files, (merged.records, gone))?;
     let mut loaded = LoadedWorkspace::new(views, None, &tail);
     loaded.replay(&**disk, root, histories_of(tail))?;
     let set_aside = open::set_aside(&**disk, root, &unreadable)?;
@@ -207,12 +209,21 @@ impl Told {
         self.records.get(path).is_some_and(|told| told.last.is_some())
     }
 
-    /// Whether a file with one of these texts is no further than what is told of its record.
-    fn has_text(&self, path: &str, texts: [u32; 2]) -> bool {
+    /// Whether a record as its file has it, with these texts of it, is no further than what is told.
+    fn covers(&self, path: &str, record: &AnyRecord, texts: [u32; 2]) -> bool {
         let Some(told) = self.records.get(path) else { return false };
-        // Without the index nobody knows what was in it before.
-        let is_older = self.is_whole || (!self.is_indexed && self.is_removed(path));
-        told.last.is_some() && is_older || texts.iter().any(|text| told.texts.contains(text))
+        if texts.iter().any(|text| told.texts.contains(text)) {
+            return true;
+        }
+        match &told.last {
+            None => false,
+            Some(_) if self.is_whole => true,
+            // Without the index nobody knows what was in it before.
+            Some(LastWord::Removed) => !self.is_indexed,
+            Some(LastWord::Saved(last)) => {
+                !self.is_indexed && record.updated_at() <= last.updated_at()
+            }
+        }
     }
 
     fn is_removed(&self, path: &str) -> bool {
@@ -268,6 +279,8 @@ struct Merged {
     records: BTreeMap<String, AnyRecord>,
     /// Those of which nobody can tell what they were.
     missing: Vec<Lost>,
+    /// Files of envelopes that were handled.
+    handled: Vec<String>,
 }
 
 fn merge(
@@ -276,12 +289,28 @@ fn merge(
     files: &RecordFiles,
     told: &Told,
 ) -> Result<Merged, StoreError> {
-    let mut merged = Merged { records: BTreeMap::new(), missing: Vec::new() };
-    let mut ahead: BTreeSet<&RequestId> = BTreeSet::new();
+    let mut merged = Merged { records: BTreeMap::new(), missing: Vec::new(), handled: Vec::new() };
+    // The requests that have gone on since, with the run that they wait for.
+    let mut ahead: BTreeMap<&RequestId, Option<&RunId>> = BTreeMap::new();
+    for (path, (record, digest)) in &files.read {
+        let own = crc32fast::hash(&record.bytes()?);
+        if let AnyRecord::Request(request) = record
+            && !told.covers(path, record, [*digest, own])
+        {
+            ahead.insert(&request.request_id, request.work.active_run.as_ref());
+        }
+    }
     for (path, (record, digest)) in &files.read {
         let own = crc32fast::hash(&record.bytes()?);
         let counts = match told.records.get(path) {
-            Some(record) if told.has_text(path, [*digest, own]) => match &record.last {
+            // Its file goes last: where its request has not gone on, what came of it may not be in the files.
+            _ if is_handled(disk, root, record)?
+                && matches!(record, AnyRecord::Envelope(it) if ahead.contains_key(&it.envelope.request_id)) =>
+            {
+                merged.handled.push(path.clone());
+                false
+            }
+            Some(known) if told.covers(path, record, [*digest, own]) => match &known.last {
                 Some(LastWord::Saved(last)) => {
                     merged.records.insert(path.clone(), last.clone());
                     false
@@ -289,14 +318,8 @@ fn merge(
                 Some(LastWord::Removed) => false,
                 None => true,
             },
-            Some(_) => {
-                if let AnyRecord::Request(request) = record {
-                    ahead.insert(&request.request_id);
-                }
-                true
-            }
-            // What others dropped into the queue is for its watcher to judge. Of what was handled the file goes last: as
-            // long as it is there, what came of it may not be in the files.
+            Some(_) => true,
+            // What others dropped into the queue is for its watcher to judge.
             None if record.kind() == RecordKind::Envelope => own == *digest,
             None => true,
         };
@@ -311,9 +334,15 @@ fn merge(
         match &told.last {
             Some(LastWord::Removed) => {}
             Some(LastWord::Saved(record)) => {
-                let its_request = match record {
-                    AnyRecord::Run(run) => Some(&run.request_id),
-                    AnyRecord::Effect(effect) => effect.kind.request_id(),
+                // Whether its request has gone on without it.
+                let is_over = match record {
+                    AnyRecord::Run(run) => {
+                        let active = ahead.get(&run.request_id);
+                        active.is_some_and(|active| *active != Some(&run.run_id))
+                    }
+                    AnyRecord::Effect(effect) => {
+                        effect.kind.request_id().is_some_and(|id| ahead.contains_key(id))
+                    }
                     AnyRecord::Envelope(_)
                     | AnyRecord::Request(_)
                     | AnyRecord::Outgoing(_)
@@ -327,10 +356,8 @@ fn merge(
                     | AnyRecord::Scheduler(_)
                     | AnyRecord::Spending(_)
                     | AnyRecord::Interactions(_)
-                    | AnyRecord::Lifecycle(_) => None,
+                    | AnyRecord::Lifecycle(_) => false,
                 };
-                // That has gone on without it.
-                let is_over = its_request.is_some_and(|id| ahead.contains(id));
                 if !is_over && !is_handled(disk, root, record)? {
                     merged.records.insert(path.clone(), maybe_sent(record));
                 }
@@ -442,7 +469,10 @@ fn state_of(
     state.sessions.retain(|_, session| requests.contains_key(&session.request_id));
     let changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes);
     let ended = changes.filter(|it| matches!(it, Change::Remove(RecordId::Request(_))));
-    state.ended_requests = index.ended_requests + ended.count() as u64;
+    let known = index.ended_requests + ended.count() as u64;
+    let over = records.values().filter(|record| matches!(record, AnyRecord::Request(_)));
+    let over = over.filter(|record| !record.is_at_work()).count() as u64;
+    state.ended_requests = known.max(over);
     // What is remembered of the ended ones, the latest first.
     for record in records.values().rev() {
         match record {
@@ -487,8 +517,8 @@ fn make_durable(
     disk: &dyn Disk,
     root: &Path,
     views: &mut Views,
-    (files, told): (&RecordFiles, &Told),
-    mut records: BTreeMap<String, AnyRecord>,
+    files: &RecordFiles,
+    (mut records, gone): (BTreeMap<String, AnyRecord>, Vec<String>),
 ) -> Result<(), StoreError> {
     records.extend(views.state.records().map(|record| (inside(&record.path()), record)));
     let mut touched: BTreeSet<PathBuf> = BTreeSet::new();
@@ -509,8 +539,7 @@ fn make_durable(
         }
         touched.insert(file);
     }
-    let gone = files.read.keys().filter(|path| told.is_removed(path));
-    for path in gone.filter(|path| !records.contains_key(*path)) {
+    for path in gone {
         let file = root.join(path);
         disk.remove(&file)?;
         touched.insert(file);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::world::{Todo, World, evidence, good, policy, press, verdict};
+use super::scenes::work_until;
+use super::world::{GENERAL, Todo, World, evidence, good, policy, press, verdict};
 use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::event::Event;
 use crate::domain::evidence::{BaseStanding, BaseVerdict, CheckVerdict, Evidence};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
@@ -207,6 +209,12 @@ fn a_person_decides_what_qa_leaves_open_about_a_base_that_may_have_it_already() 
         } else {
             let code = request.blocked.as_ref().map(|it| it.code.word());
             assert_eq!(code, Some("role_blocked"), "{request:#?}");
+            // What is wrong is for whoever plans, and no card comes a second time.
+            let said = format!("resume {id}: it adds, and prints nothing");
+            let words = world.words(GENERAL, 90, &said);
+            world.submit(Event::Message(words));
+            let Todo::Run(next) = work_until(&mut world, |_, _| true) else { panic!("no run") };
+            assert_eq!(world.state.envelopes[&next].target_role, Role::Planner);
         }
         assert_eq!(world.landed(), 0);
     }

@@ -10,7 +10,7 @@ use super::steering::{finished, run_of};
 use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::change::Change;
-use crate::domain::effect::EffectKind;
+use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams, MAX_ENVELOPE_ATTEMPTS,
 };
@@ -153,6 +153,27 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
     assert_eq!(world.request(&id).work.usage.output_tokens, 7, "it is in nobody's report");
     assert!(world.state.runs.is_empty() && !world.state.envelopes.contains_key(&relay_id));
     assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+}
+
+#[test]
+fn who_withdraws_while_a_disk_is_waited_for_ends_the_agent_at_once() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    let relay_id = run.envelope_id.clone();
+    let mut waits = Vec::new();
+    for _ in 1..MAX_ENVELOPE_ATTEMPTS {
+        let (relay_id, reason) = (relay_id.clone(), "the disk is away".to_owned());
+        let usage = Usage::default();
+        world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives: true, usage });
+        let at = world.state.envelopes[&run.envelope_id].not_before.expect("it waits");
+        waits.push(at.seconds_since(Timestamp::from_millis(world.clock)));
+    }
+    assert_eq!(waits, [10, 50, 250, 250], "what an agent has done is not given up in seconds");
+    world.command(Command::Cancel { request_id: id });
+    assert_eq!(world.state.envelopes[&relay_id].not_before, None);
 }
 
 #[test]
@@ -395,6 +416,19 @@ fn words_beside_a_running_action_are_answered_because_nobody_reads_them() {
     assert!(world.request(&id).params.followups.is_empty());
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
+}
+
+#[test]
+fn an_action_whose_record_is_gone_ends_and_is_told_of() {
+    let (mut world, id) = with_an_action();
+    world.state.operations.clear();
+    let effect = world.state.effects.keys().next().cloned().expect("its effect");
+    world.begin_effect(&effect);
+    world.end_effect(&effect, EffectOutcome::failed("its record is gone"));
+    assert_eq!(world.request(&id).status, RequestStatus::Failed);
+    assert!(world.said.contains(&"action.failed".to_owned()), "{:?}", world.said);
+    let mut left = world.state.effects.values();
+    assert!(!left.any(|effect| matches!(effect.kind, EffectKind::Action { .. })));
 }
 
 fn refuse(world: &mut World, outgoing: &Outgoing) {

@@ -291,6 +291,52 @@ fn what_is_over_by_the_files_is_not_done_again() {
 }
 
 #[test]
+fn what_was_handled_is_handled_again_only_where_nothing_came_of_it_in_the_files() {
+    let open = RequestStatus::Delegated;
+    let groups = |then: &str| {
+        vec![
+            vec![request(1, open, "asked"), envelope(1, EnvelopeFolder::Inbox)],
+            vec![request(1, open, then), envelope(1, EnvelopeFolder::Archive)],
+            vec![event(1, "later")],
+        ]
+    };
+    for (then, is_again) in [("asked", true), ("goes on", false)] {
+        let disk = damaged(groups(then), usize::MAX, 1);
+        let Change::Save(record) = envelope(1, EnvelopeFolder::Inbox) else { panic!("one") };
+        // The removal of its file was not done yet.
+        let path = Path::new(ROOT).join(inside(&record.path()));
+        disk.place(&path, record.bytes().unwrap());
+        repaired(&disk).unwrap().unwrap();
+        assert_eq!(read(&disk).unwrap().envelopes.len(), usize::from(is_again), "{then}");
+        assert_eq!(disk.contents().contains_key(&path), is_again);
+    }
+}
+
+#[test]
+fn where_both_are_damaged_the_journal_counts_unless_a_file_is_younger() {
+    let request_at = |second: u64, body: &str| {
+        let Change::Save(crate::domain::record::AnyRecord::Request(made)) =
+            request(1, RequestStatus::Delegated, body)
+        else {
+            panic!("a request")
+        };
+        Change::save(Request { updated_at: at(second), ..Request::clone(&made) })
+    };
+    for (shown, wanted) in [(1, "newer"), (usize::MAX, "newest")] {
+        let groups = vec![
+            vec![request_at(1, "old")],
+            vec![request_at(2, "newer")],
+            vec![request_at(3, "newest")],
+            vec![mark(1, 5)],
+        ];
+        let disk = damaged(groups, shown, 2);
+        flip(&disk, Path::new(INDEX), 60);
+        repaired(&disk).unwrap().unwrap();
+        assert_eq!(read(&disk).unwrap().requests[&request_id(1)].body, wanted);
+    }
+}
+
+#[test]
 fn what_others_dropped_into_the_queue_is_left_to_its_watcher() {
     let disk = damaged(script().concat(), usize::MAX, 1);
     let inbox = layout::relay_folder(EnvelopeFolder::Inbox, Role::Planner);
