@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "reset")]
     refresh_prompts: bool,
     /// Begin again: requests, sprints, logs, role files and your team_runtime.yaml and routes.yaml go into a folder
-    /// beside; sprint history and the settings for Discord stay
+    /// of the workspace; sprint history and the settings for Discord stay
     #[arg(long)]
     reset: bool,
     /// With `--reset`: do not ask
@@ -88,11 +88,11 @@ fn alone(root: &Path, yes: bool) -> Result<store::WorkspaceLock, Failure> {
         let command = format!("teams init --reset --yes --workspace-root '{place}'");
         return Err(Failure::new(refused)
             .hint(Some(format!("`{command}` does it; what is there, your team_runtime.yaml among it, is kept in a folder \
-                 beside"))));
+                 of the workspace"))));
     }
     let question = format!(
         "The workspace {place} begins again: {open} open requests, sprints, logs, role files and your settings \
-         (team_runtime.yaml, routes.yaml) go into a folder beside. Go on? (yes/no) "
+         (team_runtime.yaml, routes.yaml) go into a folder of the workspace. Go on? (yes/no) "
     );
     match terminal::line(&question) {
         Ok(answer) if answer == "yes" => Ok(hold),

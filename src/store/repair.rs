@@ -520,7 +520,13 @@ fn make_durable(
     files: &RecordFiles,
     (mut records, gone): (BTreeMap<String, AnyRecord>, Vec<String>),
 ) -> Result<(), StoreError> {
-    records.extend(views.state.records().map(|record| (inside(&record.path()), record)));
+    let open: BTreeMap<String, AnyRecord> =
+        views.state.records().map(|record| (inside(&record.path()), record)).collect();
+    // What has ended and lies there stays as it is.
+    let is_as_it_was =
+        |path: &String, record: &AnyRecord| files.read.get(path).is_some_and(|(it, _)| it == record);
+    records.retain(|path, record| !is_as_it_was(path, record));
+    records.extend(open);
     let mut touched: BTreeSet<PathBuf> = BTreeSet::new();
     for (path, record) in &records {
         let (bytes, file) = (record.bytes()?, root.join(path));

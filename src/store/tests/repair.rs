@@ -344,7 +344,15 @@ fn what_others_dropped_into_the_queue_is_left_to_its_watcher() {
     let (bytes, name) = (serde_json::to_vec(&dropped.encode().unwrap()).unwrap(), envelope_id(7));
     let path = Path::new(ROOT).join(inbox).join(format!("{name}.json"));
     disk.place(&path, bytes);
+    // And what ended long ago stays as it was written.
+    let Change::Save(over) = request(9, RequestStatus::Committed, "long ago") else {
+        panic!("a request")
+    };
+    let (over, ended) =
+        (Path::new(ROOT).join(inside(&over.path())), serde_json::to_vec(&over.encode().unwrap()));
+    disk.place(&over, ended.as_ref().unwrap().clone());
     repaired(&disk).unwrap().unwrap();
+    assert_eq!(disk.contents()[&over], ended.unwrap());
     assert!(!read(&disk).unwrap().envelopes.contains_key(&name));
     assert!(disk.contents().contains_key(&path));
 }
