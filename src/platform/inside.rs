@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
@@ -231,11 +232,20 @@ async fn accept(listener: Option<&TcpListener>, retry: &mut AcceptRetry) -> Opti
     }
 }
 
-/// One connection; it breaks where the team is not there, which the program takes for a failing server.
+/// How often a team that is not there is looked for, and after which pause: a restart of it is no failing server.
+const LOOKS: u32 = 120;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// One connection; it breaks where the team does not come back, which the program takes for a failing server.
 async fn carry(mut inner: TcpStream, socket: &Path) {
-    if let Ok(mut outer) = UnixStream::connect(socket).await {
+    for _ in 0..LOOKS {
+        let Ok(mut outer) = UnixStream::connect(socket).await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
         let _ = inner.set_nodelay(true);
         let _ = copy_bidirectional(&mut inner, &mut outer).await;
+        return;
     }
 }
 

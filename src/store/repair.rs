@@ -523,8 +523,9 @@ fn make_durable(
     let open: BTreeMap<String, AnyRecord> =
         views.state.records().map(|record| (inside(&record.path()), record)).collect();
     // What has ended and lies there stays as it is.
-    let is_as_it_was =
-        |path: &String, record: &AnyRecord| files.read.get(path).is_some_and(|(it, _)| it == record);
+    let is_as_it_was = |path: &String, record: &AnyRecord| {
+        files.read.get(path).is_some_and(|(it, _)| it == record)
+    };
     records.retain(|path, record| !is_as_it_was(path, record));
     records.extend(open);
     let mut touched: BTreeSet<PathBuf> = BTreeSet::new();

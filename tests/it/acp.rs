@@ -113,6 +113,19 @@ async fn failures_have_their_kinds() {
 }
 
 #[tokio::test]
+async fn what_was_handed_in_counts_whatever_becomes_of_the_last_words() {
+    for mode in ["auth", "max_tokens", "gone", "stopped"] {
+        let place = place().await;
+        let spec = scripted(&place, mode, mode);
+        std::fs::create_dir_all(&spec.run_dir).unwrap();
+        teams::agents::submit(&spec.run_dir, &result()).unwrap();
+        let outcome = place.run(&spec).await;
+        let RunOutcome::Result(done) = &outcome.outcome else { panic!("{mode}: {outcome:?}") };
+        assert_eq!(done.summary, "did it");
+    }
+}
+
+#[tokio::test]
 async fn words_cancel_the_prompt_and_are_the_next_one() {
     let place = place().await;
     let spec = scripted(&place, "steered", "waits");

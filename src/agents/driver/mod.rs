@@ -229,8 +229,11 @@ impl Driver {
         let submitted = submitted(&spec.run_dir);
         let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
         let is_cut_off = exit.ended_by == EndedBy::ParentGone && !turn.is_over();
+        // A result that was taken counts, whatever came of the agent's last words, unless it was changing something again.
+        let is_handed_in = submitted.is_some() && !turn.is_at_work();
         // What was done when the budget was used up is done.
-        let is_done = is_over_budget && (turn.is_done() || submitted.is_some());
+        let is_done = is_over_budget && (turn.is_done() || submitted.is_some())
+            || stuck.is_some() && is_handed_in;
         if let Some(stuck) = stuck.filter(|_| !is_done) {
             return Err(RejectedAnswer::Failed(stuck));
         }
@@ -238,10 +241,10 @@ impl Driver {
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = match turn.conclude(&exit, &stderr) {
             Ok(answer) => answer,
-            // The result was taken before; only the agent's last words did not come.
             Err(failure)
-                if submitted.is_some()
-                    && (failure.kind.is_of_the_service() || is_over_budget || is_cut_off) =>
+                if is_handed_in && (failure.kind != FailKind::Cancelled || is_cut_off)
+                    || submitted.is_some()
+                        && (failure.kind.is_of_the_service() || is_over_budget) =>
             {
                 Answer::default()
             }
