@@ -79,6 +79,12 @@ impl SeenChannel {
         matches!(self.kind, 0 | 5)
     }
 
+    /// Whether it is one for speaking, in which people write as well.
+    #[must_use]
+    pub const fn is_voice(&self) -> bool {
+        matches!(self.kind, 2 | 13)
+    }
+
     /// Whether it has threads: beside text channels, forums have nothing else.
     #[must_use]
     pub const fn has_threads(&self) -> bool {

@@ -217,7 +217,9 @@ impl Link {
         let mut parents: Vec<ChannelId> = Vec::new();
         match patiently(|| rest.channels(guild)).await {
             Ok(channels) => {
-                found.extend(channels.iter().filter(|it| it.is_text()).map(|it| it.id));
+                found.extend(
+                    channels.iter().filter(|it| it.is_text() || it.is_voice()).map(|it| it.id),
+                );
                 parents.extend(channels.iter().filter(|it| it.has_threads()).map(|it| it.id));
             }
             Err(error) => {

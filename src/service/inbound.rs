@@ -222,7 +222,7 @@ async fn catch_up(team: &Arc<Team>) {
         marks.entry(*channel).or_insert(unread);
     }
     if all {
-        for thread in team.hub.read(|state| archived(state, &homes, &listed)) {
+        for thread in team.hub.read(|state| archived(state, &homes, &listed, MessageId::at(away))) {
             marks.remove(&thread);
         }
     }
@@ -255,8 +255,10 @@ fn archived(
     state: &State,
     homes: &BTreeSet<GuildId>,
     listed: &BTreeSet<ChannelId>,
+    away: MessageId,
 ) -> Vec<ChannelId> {
-    let marked = state.channels.values();
+    // A private one in which somebody wrote of late may be in the archive and not listed.
+    let marked = state.channels.values().filter(|mark| mark.watermark < away);
     let marked = marked.filter(|mark| mark.guild_id.is_some_and(|guild| homes.contains(&guild)));
     let is_open =
         |room: &ChannelId| state.rooms.get(room).is_some_and(|id| state.requests.contains_key(id));
@@ -307,6 +309,7 @@ mod tests {
             }));
         }
         let (homes, listed) = (BTreeSet::from([GuildId(7)]), BTreeSet::from([ChannelId(1)]));
-        assert_eq!(archived(&state, &homes, &listed), [ChannelId(2)]);
+        assert_eq!(archived(&state, &homes, &listed, MessageId(40)), []);
+        assert_eq!(archived(&state, &homes, &listed, MessageId(60)), [ChannelId(2)]);
     }
 }

@@ -528,7 +528,7 @@ fn make_durable(
     };
     records.retain(|path, record| !is_as_it_was(path, record));
     records.extend(open);
-    let mut touched: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut touched: BTreeSet<PathBuf> = files.read.keys().map(|path| root.join(path)).collect();
     for (path, record) in &records {
         let (bytes, file) = (record.bytes()?, root.join(path));
         let digest = crc32fast::hash(&bytes);

@@ -229,11 +229,11 @@ impl Driver {
         let submitted = submitted(&spec.run_dir);
         let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
         let is_cut_off = exit.ended_by == EndedBy::ParentGone && !turn.is_over();
-        // A result that was taken counts, whatever came of the agent's last words, unless it was changing something again.
-        let is_handed_in = submitted.is_some() && !turn.is_at_work();
+        // A result that was taken counts, whatever came of the agent's last words, unless it was changing something again,
+        // or has heard more since the turn began, which may have been after it.
+        let is_handed_in = submitted.is_some() && !turn.is_at_work() && turn.heard.is_empty();
         // What was done when the budget was used up is done.
-        let is_done = is_over_budget && (turn.is_done() || submitted.is_some())
-            || stuck.is_some() && is_handed_in;
+        let is_done = is_over_budget && (turn.is_done() || submitted.is_some());
         if let Some(stuck) = stuck.filter(|_| !is_done) {
             return Err(RejectedAnswer::Failed(stuck));
         }
@@ -242,9 +242,9 @@ impl Driver {
         let answer = match turn.conclude(&exit, &stderr) {
             Ok(answer) => answer,
             Err(failure)
-                if is_handed_in && (failure.kind != FailKind::Cancelled || is_cut_off)
+                if is_handed_in && failure.kind != FailKind::Cancelled
                     || submitted.is_some()
-                        && (failure.kind.is_of_the_service() || is_over_budget) =>
+                        && (failure.kind.is_of_the_service() || is_over_budget || is_cut_off) =>
             {
                 Answer::default()
             }
