@@ -11,7 +11,8 @@ pub(super) struct Args {
     /// Serve only this role; what is for others waits
     #[arg(long, value_name = "ROLE", value_parser = role)]
     agent: Option<Role>,
-    /// Where whole hand-offs are shown; the file queue stays the transport either way
+    /// Where whole hand-offs are shown; `discord` posts them as JSON to the relay channel, for everybody who reads it.
+    /// The file queue stays the transport either way
     #[arg(long, value_enum, default_value_t = Relay::Internal)]
     relay_transport: Relay,
     /// Log to the workspace only, not to the terminal

@@ -122,38 +122,7 @@ impl BlockCode {
     /// Whether the role of a step stopped it, and goes on there with what a person says.
     #[must_use]
     pub const fn stopped_at_its_step(self) -> bool {
-        match self {
-            Self::RoleBlocked | Self::AgentRefused | Self::NoChange => true,
-            Self::StepFailed
-            | Self::NeedsRealAgent
-            | Self::NoSandbox
-            | Self::AgentAuth
-            | Self::AgentQuota
-            | Self::RateLimited
-            | Self::BudgetSpent
-            | Self::RunBudget
-            | Self::AdvisoryLimit
-            | Self::ReviewLimit
-            | Self::QaLimit
-            | Self::ReopenLimit
-            | Self::TurnsLimit
-            | Self::CounterLimit
-            | Self::UnknownStep
-            | Self::PlannerContract
-            | Self::Questions
-            | Self::Parts
-            | Self::PlanRejected
-            | Self::ChecksFailing
-            | Self::ChecksNotStarted
-            | Self::ChecksInconclusive
-            | Self::UnsolvedConflict
-            | Self::BeyondConflict
-            | Self::SolutionSentBack
-            | Self::RebaseConflict
-            | Self::PersonEdits
-            | Self::CommitFailed
-            | Self::Other => false,
-        }
+        matches!(self, Self::RoleBlocked | Self::AgentRefused | Self::NoChange)
     }
 
     /// Whether the request stands at its commit rather than at a role's step.

@@ -502,19 +502,23 @@ impl Record for Scheduler {
 
 /// The scheduler's record, below the folder of the runtime.
 pub const SCHEDULER: &str = "sprint_scheduler.json";
+/// The record of what was spent.
+pub const SPENDING: &str = "spending.json";
+/// The record of the interactions that were dealt with.
+pub const INTERACTIONS: &str = "interactions.json";
 
 impl Record for Spending {
     /// From 3 on it knows several sprints.
     const VERSION: u32 = 3;
 
     fn path(&self) -> String {
-        "spending.json".to_owned()
+        SPENDING.to_owned()
     }
 }
 
 impl Record for Interactions {
     fn path(&self) -> String {
-        "interactions.json".to_owned()
+        INTERACTIONS.to_owned()
     }
 }
 

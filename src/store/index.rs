@@ -55,6 +55,12 @@ fn checksum(version: u32, body: &str) -> String {
     format!("{:08x}", hasher.finalize())
 }
 
+/// The version and the checksum that the first line says.
+fn read_header(line: &str) -> Option<(u32, &str)> {
+    let (version, digest) = line.strip_prefix(HEADER)?.split_once(' ')?;
+    Some((version.parse().ok()?, digest))
+}
+
 impl Index {
     /// The index of the views' present state, which is that after entry `seq`.
     pub(super) fn of(views: &Views, seq: u64) -> Self {
@@ -93,10 +99,8 @@ impl Index {
         };
         let text = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8"))?;
         let (header, body) = text.split_once('\n').ok_or_else(|| bad("it is cut"))?;
-        let (version, digest) = (header.strip_prefix(HEADER))
-            .and_then(|rest| rest.split_once(' '))
-            .ok_or_else(|| bad("its first line is not ours"))?;
-        let version = version.parse().map_err(|_| bad("its first line is not ours"))?;
+        let (version, digest) =
+            read_header(header).ok_or_else(|| bad("its first line is not ours"))?;
         if digest != checksum(version, body) {
             return Err(bad("its checksum does not match"));
         }
@@ -127,8 +131,7 @@ pub(super) fn version_said(disk: &dyn Disk, root: &Path) -> Result<Option<u32>, 
     };
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = std::str::from_utf8(line).unwrap_or_default();
-    let said = line.strip_prefix(HEADER).and_then(|rest| rest.split(' ').next());
-    Ok(said.and_then(|version| version.parse().ok()))
+    Ok(read_header(line).map(|(version, _)| version))
 }
 
 /// Makes the views durable, writes the index for entry `seq` and removes the journal up to there.

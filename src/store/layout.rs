@@ -9,7 +9,8 @@ use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::record::{
-    AnyRecord, RUNTIME, RecordKind, SCHEDULER, inside, request_events_path, request_path,
+    AnyRecord, INTERACTIONS, RUNTIME, RecordKind, SCHEDULER, SPENDING, inside, request_events_path,
+    request_path,
 };
 use crate::domain::role::Role;
 
@@ -63,14 +64,14 @@ pub(super) const OWN_FOLDERS: [(RecordKind, &str); 2] =
 
 /// Records of which there is one, but for the scheduler.
 pub(super) const SINGLE: [(RecordKind, &str); 2] =
-    [(RecordKind::Spending, "spending.json"), (RecordKind::Interactions, "interactions.json")];
+    [(RecordKind::Spending, SPENDING), (RecordKind::Interactions, INTERACTIONS)];
 
 /// The kind of the record whose file this is; none of an envelope that was handled.
 pub(super) fn kind_of(path: &str) -> Option<RecordKind> {
-    let path = path.strip_prefix(RUNTIME)?.strip_prefix('/')?;
-    if path.starts_with("internal_relay/inbox/") {
+    if path.starts_with(&format!("{RELAY}/{}/", EnvelopeFolder::Inbox.as_str())) {
         return Some(RecordKind::Envelope);
     }
+    let path = path.strip_prefix(RUNTIME)?.strip_prefix('/')?;
     let single = SINGLE.iter().chain(&[(RecordKind::Scheduler, SCHEDULER)]);
     let mut single = single.filter(|(_, file)| *file == path);
     let folder = path.split_once('/').map(|(folder, _)| folder);

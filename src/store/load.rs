@@ -15,7 +15,7 @@ use super::views::{Views, cannot_be_opened, is_text};
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
-use crate::domain::record::{RUNTIME, RecordKind, SCHEDULER, inside};
+use crate::domain::record::{RecordKind, SCHEDULER, inside};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -473,7 +473,7 @@ pub(super) fn record_files(
 ) -> Result<Vec<(RecordKind, String)>, StoreError> {
     let mut paths = Vec::new();
     for (kind, folder) in layout::SHARED_FOLDERS {
-        paths.extend(files_in(disk, root, folder)?.map(|path| (kind, path)));
+        paths.extend(files_in(disk, root, inside(folder))?.map(|path| (kind, path)));
     }
     if disk.len(&root.join(inside(SCHEDULER)))?.is_some() {
         paths.push((RecordKind::Scheduler, inside(SCHEDULER)));
@@ -481,18 +481,17 @@ pub(super) fn record_files(
     Ok(paths)
 }
 
-/// The files of all records but those that were handled.
+/// The files of all records, without those of envelopes that were handled.
 pub(super) fn all_record_files(
     disk: &dyn Disk,
     root: &Path,
 ) -> Result<Vec<(RecordKind, String)>, StoreError> {
     let mut paths = record_files(disk, root)?;
     for (kind, folder) in layout::OWN_FOLDERS {
-        paths.extend(files_in(disk, root, folder)?.map(|path| (kind, path)));
+        paths.extend(files_in(disk, root, inside(folder))?.map(|path| (kind, path)));
     }
     for role in Role::ALL {
-        let folder = format!("internal_relay/{}/{role}", EnvelopeFolder::Inbox.as_str());
-        let files = files_in(disk, root, &folder)?;
+        let files = files_in(disk, root, layout::relay_folder(EnvelopeFolder::Inbox, role))?;
         paths.extend(files.map(|path| (RecordKind::Envelope, path)));
     }
     for (kind, name) in layout::SINGLE {
@@ -503,16 +502,16 @@ pub(super) fn all_record_files(
     Ok(paths)
 }
 
-/// The files of records in a folder of the runtime.
+/// The files of records in a folder.
 fn files_in(
     disk: &dyn Disk,
     root: &Path,
-    folder: &str,
+    folder: String,
 ) -> Result<impl Iterator<Item = String>, StoreError> {
-    let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
+    let names = disk.list(&root.join(&folder))?.into_iter();
     let names = names.filter(|name| !name.starts_with('.'));
     let names = names.filter(|name| name.ends_with(".json") || name.ends_with(".yaml"));
-    Ok(names.map(move |name| inside(&format!("{folder}/{name}"))))
+    Ok(names.map(move |name| format!("{folder}/{name}")))
 }
 
 /// How much of a document's end stays, and how much of the tail's text that has, line by line, with the lines of others

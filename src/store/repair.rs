@@ -78,15 +78,14 @@ pub(super) fn repair_on(
     }
     let seq = last_entry(&**disk, root)?.max(after.unwrap_or(0));
     let copy = migrate::copy(&**disk, root)?;
-    let mut files = RecordFiles::read(&**disk, root)?;
+    let files = RecordFiles::read(&**disk, root)?;
     let told = Told::of(index.as_ref(), &tail, journal_is_good)?;
     let merged = merge(&**disk, root, &files, &told)?;
-    let unreadable = std::mem::take(&mut files.unreadable);
+    let unreadable = files.unreadable.iter().filter(|(_, it)| !told.has_last_word(&it.path));
+    let unreadable: Vec<_> = unreadable.cloned().collect();
+    let unread = unreadable.iter().map(|(kind, it)| Lost { kind: *kind, path: it.path.clone() });
     let mut lost = index.as_ref().map(|index| index.lost.clone()).unwrap_or_default();
-    let unreadable = unreadable.into_iter().filter(|(_, it)| !told.has_last_word(&it.path));
-    let (unread, unreadable): (Vec<Lost>, Vec<Unreadable>) =
-        unreadable.map(|(kind, it)| (Lost { kind, path: it.path.clone() }, it)).unzip();
-    lost.extend(unread.into_iter().chain(merged.missing.iter().cloned()));
+    lost.extend(unread.chain(merged.missing.iter().cloned()));
     let marks = marks(&**disk, root, index.as_ref(), &tail, &files)?;
     let mut state = state_of(&merged.records, &told, index, &tail, marks);
     migrate::give_items_their_todos(version, &mut state);
@@ -98,6 +97,7 @@ pub(super) fn repair_on(
     make_durable(&**disk, root, &mut views, &files, (merged.records, gone))?;
     let mut loaded = LoadedWorkspace::new(views, None, &tail);
     loaded.replay(&**disk, root, histories_of(tail))?;
+    let unreadable: Vec<Unreadable> = unreadable.into_iter().map(|(_, it)| it).collect();
     let set_aside = open::set_aside(&**disk, root, &unreadable)?;
     checkpoint(&**disk, root, &mut loaded.views, seq)?;
     disk.sync_dir(&root.join(layout::JOURNAL))?;
@@ -126,7 +126,7 @@ fn last_entry(disk: &dyn Disk, root: &Path) -> Result<u64, StoreError> {
     Ok(last)
 }
 
-/// The files of all records, but of those envelopes that were handled.
+/// The files of all records, without those of envelopes that were handled.
 #[derive(Default)]
 struct RecordFiles {
     /// By their paths, with the CRC-32 of the file.
@@ -209,7 +209,7 @@ impl Told {
         self.records.get(path).is_some_and(|told| told.last.is_some())
     }
 
-    /// Whether a record as its file has it, with these texts of it, is no further than what is told.
+    /// Whether a record is no further than what is told: as its file has it, whose text has one of these CRC-32.
     fn covers(&self, path: &str, record: &AnyRecord, texts: [u32; 2]) -> bool {
         let Some(told) = self.records.get(path) else { return false };
         if texts.iter().any(|text| told.texts.contains(text)) {
@@ -334,31 +334,7 @@ fn merge(
         match &told.last {
             Some(LastWord::Removed) => {}
             Some(LastWord::Saved(record)) => {
-                // Whether its request has gone on without it.
-                let is_over = match record {
-                    AnyRecord::Run(run) => {
-                        let active = ahead.get(&run.request_id);
-                        active.is_some_and(|active| *active != Some(&run.run_id))
-                    }
-                    AnyRecord::Effect(effect) => {
-                        effect.kind.request_id().is_some_and(|id| ahead.contains_key(id))
-                    }
-                    AnyRecord::Envelope(_)
-                    | AnyRecord::Request(_)
-                    | AnyRecord::Outgoing(_)
-                    | AnyRecord::Gate(_)
-                    | AnyRecord::Operation(_)
-                    | AnyRecord::Session(_)
-                    | AnyRecord::Backlog(_)
-                    | AnyRecord::Plan(_)
-                    | AnyRecord::Verification(_)
-                    | AnyRecord::Sprint(_)
-                    | AnyRecord::Scheduler(_)
-                    | AnyRecord::Spending(_)
-                    | AnyRecord::Interactions(_)
-                    | AnyRecord::Lifecycle(_) => false,
-                };
-                if !is_over && !is_handled(disk, root, record)? {
+                if !is_left_behind(record, &ahead) && !is_handled(disk, root, record)? {
                     merged.records.insert(path.clone(), maybe_sent(record));
                 }
             }
@@ -372,6 +348,15 @@ fn merge(
         }
     }
     Ok(merged)
+}
+
+/// Whether a request that has gone on does without this record.
+fn is_left_behind(record: &AnyRecord, ahead: &BTreeMap<&RequestId, Option<&RunId>>) -> bool {
+    if let AnyRecord::Run(run) = record {
+        return ahead.get(&run.request_id).is_some_and(|active| *active != Some(&run.run_id));
+    }
+    let AnyRecord::Effect(effect) = record else { return false };
+    effect.kind.request_id().is_some_and(|id| ahead.contains_key(id))
 }
 
 /// A message to Discord whose file is gone may have been sent: what is there is looked at before it is sent again.
@@ -475,37 +460,23 @@ fn state_of(
     state.ended_requests = known.max(over);
     // What is remembered of the ended ones, the latest first.
     for record in records.values().rev() {
-        match record {
-            AnyRecord::Request(request) => {
-                let room = request.conversation.thread();
-                if let Some(room) = room.filter(|_| state.rooms.len() < ROOMS_KEPT) {
-                    state.rooms.entry(room).or_insert_with(|| request.request_id.clone());
-                }
-            }
-            AnyRecord::Backlog(item) if !item.status.is_active() => {
-                if state.settled_items.len() < SETTLED_ITEMS_KEPT {
-                    let print = || item.fingerprint.clone();
-                    state.settled_items.entry(item.backlog_id.clone()).or_insert_with(print);
-                }
-            }
-            AnyRecord::Sprint(sprint) if state.sprint_ids.len() < SPRINT_IDS_KEPT => {
-                state.sprint_ids.insert(sprint.sprint_id.clone());
-            }
-            AnyRecord::Backlog(_)
-            | AnyRecord::Sprint(_)
-            | AnyRecord::Envelope(_)
-            | AnyRecord::Run(_)
-            | AnyRecord::Effect(_)
-            | AnyRecord::Outgoing(_)
-            | AnyRecord::Gate(_)
-            | AnyRecord::Operation(_)
-            | AnyRecord::Session(_)
-            | AnyRecord::Plan(_)
-            | AnyRecord::Verification(_)
-            | AnyRecord::Scheduler(_)
-            | AnyRecord::Spending(_)
-            | AnyRecord::Interactions(_)
-            | AnyRecord::Lifecycle(_) => {}
+        if let AnyRecord::Request(request) = record
+            && let Some(room) = request.conversation.thread()
+            && state.rooms.len() < ROOMS_KEPT
+        {
+            state.rooms.entry(room).or_insert_with(|| request.request_id.clone());
+        }
+        if let AnyRecord::Backlog(item) = record
+            && !item.status.is_active()
+            && state.settled_items.len() < SETTLED_ITEMS_KEPT
+        {
+            let print = || item.fingerprint.clone();
+            state.settled_items.entry(item.backlog_id.clone()).or_insert_with(print);
+        }
+        if let AnyRecord::Sprint(sprint) = record
+            && state.sprint_ids.len() < SPRINT_IDS_KEPT
+        {
+            state.sprint_ids.insert(sprint.sprint_id.clone());
         }
     }
     state

@@ -229,8 +229,8 @@ impl Driver {
         let submitted = submitted(&spec.run_dir);
         let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
         let is_cut_off = exit.ended_by == EndedBy::ParentGone && !turn.is_over();
-        // A result that was taken counts, whatever came of the agent's last words, unless it was changing something again,
-        // or has heard more since the turn began, which may have been after it.
+        // A result that was taken counts, whatever came of the agent's last words. Not where it was changing something again,
+        // or was told something in this turn: that may have come after the result.
         let is_handed_in = submitted.is_some() && !turn.is_at_work() && turn.heard.is_empty();
         // What was done when the budget was used up is done.
         let is_done = is_over_budget && (turn.is_done() || submitted.is_some());
