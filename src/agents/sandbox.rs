@@ -35,6 +35,9 @@ pub struct ProxyAddress {
     pub token: String,
     /// Whether more than models can be reached through it.
     pub leads_out: bool,
+    /// The file whose time changes when something comes through it to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<PathBuf>,
 }
 
 impl ProxyAddress {

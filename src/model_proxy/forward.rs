@@ -216,6 +216,7 @@ struct Tap {
 
 impl Tap {
     fn see(&mut self, piece: &Bytes) {
+        self.meter.traffic.answered();
         self.answered = self.answered.saturating_add(u64::try_from(piece.len()).unwrap_or(0));
         if let Some(reader) = &mut self.reader {
             reader.feed(piece);

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::error::ModelProxyError;
 use super::servers::ModelServers;
 use super::shared_budgets::{OpenCall, RunAllowance, RunSpending};
+use super::traffic::Traffic;
 use super::usage::ResponseFacts;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -90,6 +91,8 @@ pub(super) struct Meter {
     asked: String,
     /// Tokens that its conversation holds at most.
     window: u64,
+    /// What comes to its agent.
+    pub(super) traffic: Traffic,
     run_dir: PathBuf,
     signs: watch::Sender<RateLimitSign>,
     /// Held while the count is written: whoever writes last writes the newest.
@@ -107,7 +110,8 @@ impl Meter {
         let spending = models.spending.begin(run, kept.counted.used());
         let signs = watch::Sender::new(RateLimitSign::default());
         let (kept, writing) = (Mutex::new(kept), Mutex::default());
-        Meter { kept, spending, models, asked, window, run_dir, signs, writing }
+        let traffic = Traffic::of(&run_dir);
+        Meter { kept, spending, models, asked, window, traffic, run_dir, signs, writing }
     }
 
     /// Follows what servers say of rate limits.

@@ -16,6 +16,7 @@ mod outside;
 mod proxy;
 mod servers;
 mod shared_budgets;
+mod traffic;
 mod usage;
 
 pub use configured::{configured, server_of};

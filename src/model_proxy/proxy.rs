@@ -13,9 +13,10 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::either::Either;
+use tokio_util::io::InspectReader;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{ProxyRefusal, SPENT, bare, no};
@@ -110,9 +111,9 @@ impl ModelProxy {
     #[must_use]
     pub fn settle(&self, told: Usage) -> Usage {
         let MeterReading { usage, requests, guessed, told: seen, .. } = self.counted();
-        if requests == 0 && told.tokens() == 0 {
-            // Its end is not known, and what it told before is.
-            return seen;
+        if requests == 0 {
+            // Its end may not be known, where what it told before is.
+            return if seen.tokens() > told.tokens() { seen } else { told };
         }
         let is_exact = requests > 0 && !guessed;
         match is_exact || usage.tokens() >= told.tokens() {
@@ -204,16 +205,18 @@ impl ModelServers {
         files::remove_file(&socket)?;
         let unix = UnixListener::bind(&socket)?;
         files::set_mode(&socket, 0o600)?;
-        let address = ProxyAddress {
-            socket,
-            port: kept.port,
-            token: kept.token.clone(),
-            leads_out: outside.is_open(),
-        };
+        let (port, token_word) = (kept.port, kept.token.clone());
         files::create_dir_all(&run_dir)?;
         files::set_mode(&run_dir, 0o700)?;
         let meter = Arc::new(Meter::new(kept, run, Arc::clone(self), run_dir));
         meter.keep()?;
+        let address = ProxyAddress {
+            socket,
+            port,
+            token: token_word,
+            leads_out: outside.is_open(),
+            traffic: Some(meter.traffic.file().to_owned()),
+        };
         let stop = CancellationToken::new();
         let shared = Arc::new(Connections {
             models: Arc::clone(self),
@@ -337,7 +340,7 @@ async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Resp
     let Some((host, port)) = place.as_ref().and_then(|it| Some((it.host(), it.port_u16()?))) else {
         return bare(StatusCode::BAD_REQUEST);
     };
-    let mut outer = match outside::connect(&shared.outside, host, port).await {
+    let outer = match outside::connect(&shared.outside, host, port).await {
         Ok(Some(stream)) => stream,
         Ok(None) => {
             shared.refuse(Refusal::Network, format!("{host}:{port}")).await;
@@ -352,12 +355,14 @@ async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Resp
     let Ok(place) = Arc::clone(&shared.tunnels).try_acquire_owned() else {
         return bare(StatusCode::SERVICE_UNAVAILABLE);
     };
-    let stop = shared.stop.clone();
+    let (stop, meter) = (shared.stop.clone(), Arc::clone(&shared.meter));
     tasks::spawn("proxy-tunnel", async move {
         let _place = place;
         let carried = async {
-            let upgraded = hyper::upgrade::on(request).await?;
-            carry(&mut TokioIo::new(upgraded), &mut outer).await;
+            let mut inner = TokioIo::new(hyper::upgrade::on(request).await?);
+            let mut outer = InspectReader::new(outer, |bytes| meter.traffic.carried(bytes.len()));
+            // Either side may simply be gone.
+            let _ = copy_bidirectional(&mut inner, &mut outer).await;
             Ok::<_, hyper::Error>(())
         };
         tokio::select! {
@@ -366,11 +371,6 @@ async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Resp
         }
     });
     bare(StatusCode::OK)
-}
-
-async fn carry(inner: &mut (impl AsyncRead + AsyncWrite + Unpin), outer: &mut TcpStream) {
-    // Either side may simply be gone.
-    let _ = copy_bidirectional(inner, outer).await;
 }
 
 /// The word that a program shows to a proxy: `Basic` of `name:word`, or `Bearer`.

@@ -43,6 +43,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
             command: agents.acp.command.clone(),
             env: agents.acp.env.clone(),
             server,
+            model: agents.acp.model.clone(),
             mode: agents.acp.mode.clone(),
             login_home: agents.acp.login_home.as_deref().map(in_workspace),
             sandbox: agents.acp.sandbox,

@@ -62,15 +62,16 @@ impl Workspace {
                 Some(model) => (model.clone(), "agents.claude.model".to_owned()),
                 None => (CLAUDE_USUAL.to_owned(), "claude".to_owned()),
             },
-            AgentKind::Acp => {
-                (runtime.agents.acp.command.join(" "), "agents.acp.command".to_owned())
-            }
+            AgentKind::Acp => match &runtime.agents.acp.model {
+                Some(model) => (model.clone(), "agents.acp.model".to_owned()),
+                None => (runtime.agents.acp.command.join(" "), "agents.acp.command".to_owned()),
+            },
             AgentKind::Codex | AgentKind::Rehearsal => {
                 (spec.model.clone(), format!("roles/{role}.yaml"))
             }
         };
         let (model, source) = match agent {
-            // It chooses its model itself.
+            // One model for all, or its own choice.
             AgentKind::Acp => own(),
             AgentKind::Codex | AgentKind::Claude | AgentKind::Rehearsal if escalated => {
                 wished.or(named).unwrap_or_else(own)
@@ -140,6 +141,8 @@ mod tests {
         check(fixed, developer, Different, ("gpt-5.5", High, "roles/developer.yaml"));
         let acp = "agents: {default: acp, acp: {command: [gemini, --acp]}}";
         check(acp, developer, Different, ("gemini --acp", High, "agents.acp.command"));
+        let named = "agents: {default: acp, acp: {command: [opencode, acp], model: qwen3}}";
+        check(named, developer, Different, ("qwen3", High, "agents.acp.model"));
     }
 
     #[test]

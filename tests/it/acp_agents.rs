@@ -29,9 +29,13 @@ fn named(variable: &str, must: bool) -> Option<String> {
 /// What an agent is told in its environment.
 type Env = [(&'static str, String); 2];
 
-/// An agent that is known, with a model at that address.
-fn settings(command: Vec<String>, url: &str, env: &[(&str, String)]) -> AcpSettings {
-    let mut all = known::environment(&command, url, "none").unwrap();
+/// An agent that is known, with a model of that name at that address.
+fn settings(
+    command: Vec<String>,
+    (url, model): (&str, &str),
+    env: &[(&str, String)],
+) -> AcpSettings {
+    let mut all = known::environment(&command, (url, "none"), Some(model)).unwrap();
     all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     // What the tests run is scripted, and containers often have no user namespaces.
     AcpSettings { command, env: all, sandbox: Sandbox::Off, ..AcpSettings::default() }
@@ -42,7 +46,7 @@ fn at_work(body: &Value) -> bool {
     body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
 }
 
-async fn turn(name: &str, command: Vec<String>, versioned: bool, env: &[(&str, String)]) {
+async fn turn(name: &str, command: Vec<String>, model: &str, env: &[(&str, String)]) {
     let place = Place::new(Box::new(|body: &Value, _| {
         let usage = json!({"in": 100, "cached": 0, "out": 5});
         let said = body.to_string();
@@ -54,15 +58,21 @@ async fn turn(name: &str, command: Vec<String>, versioned: bool, env: &[(&str, S
         }
     }))
     .await;
+    let versioned = name == "opencode";
     let url = if versioned { &place.server.url } else { &place.server.base };
-    let spec = place.spec(Agent::Acp(settings(command, url, env)), name);
+    let spec = place.spec(Agent::Acp(settings(command, (url, model), env)), name);
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     let said = std::fs::read_to_string(spec.run_dir.join("turn-0/stdout.spool")).unwrap();
     assert!(spec.worktree.join("made.txt").exists(), "{said}");
     assert_eq!(crate::scenarios::left_in(place.folder.path()), Vec::<String>::new());
     assert!(outcome.usage.input_tokens > 0, "{said}");
-    assert!(place.server.requests().len() < 6, "{:#?}", place.server.requests());
+    let requests = place.server.requests();
+    assert!(requests.len() < 6, "{requests:#?}");
+    // In Gemini's API it stands in the address.
+    let asked =
+        requests.iter().filter(|it| at_work(&it.body)).filter_map(|it| it.body.get("model"));
+    assert!(asked.clone().all(|it| it == model), "{:?}", asked.collect::<Vec<_>>());
 }
 
 fn node(script: String, words: &[&str]) -> Vec<String> {
@@ -85,19 +95,19 @@ fn claude_acp() -> Option<(Vec<String>, Env)> {
 #[tokio::test]
 async fn gemini_takes_a_turn() {
     let Some(command) = gemini() else { return };
-    turn("gemini-tool", command, false, &[]).await;
+    turn("gemini-tool", command, "gemini-2.5-pro", &[]).await;
 }
 
 #[tokio::test]
 async fn claude_agent_acp_takes_a_turn() {
     let Some((command, env)) = claude_acp() else { return };
-    turn("claude-tool", command, false, &env).await;
+    turn("claude-tool", command, "claude-haiku-4-5", &env).await;
 }
 
 #[tokio::test]
 async fn opencode_takes_a_turn() {
     let Some(program) = named("TEAMS_OPENCODE", false) else { return };
-    turn("opencode", vec![program, "acp".to_owned()], true, &[]).await;
+    turn("opencode", vec![program, "acp".to_owned()], "a/model", &[]).await;
 }
 
 /// What a model fails with, and what that is for an agent.
@@ -115,7 +125,7 @@ async fn fails(agent: &str, command: &[String], env: &[(&str, String)], but: &[&
     let mut wrong = Vec::new();
     for (name, step, kind) in failures().into_iter().filter(|(name, _, _)| !but.contains(name)) {
         let place = Place::new(Box::new(move |_, _| step.clone())).await;
-        let settings = settings(command.to_vec(), &place.server.base, env);
+        let settings = settings(command.to_vec(), (&place.server.base, "a-model"), env);
         let spec = place.spec(Agent::Acp(settings), &format!("{agent}-{name}"));
         let outcome = place.run(&spec).await;
         if failure(&outcome) != kind {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use teams::agents::codex::{CodexSettings, Sandbox};
-use teams::agents::{Agent, AgentOutcome, Driver, Event, RunSpec, Watch, WriteAccess};
+use teams::agents::{
+    Agent, AgentOutcome, Driver, Event, RunSpec, Watch, WriteAccess, conversation,
+};
 use teams::domain::run::{FailKind, RunOutcome};
 use teams::domain::usage::Usage;
 
@@ -75,6 +77,17 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     assert!(matches!(second.outcome, RunOutcome::Result(_)), "{second:?}");
     assert_eq!(second.session_id, outcome.session_id);
     assert_eq!(second.usage.input_tokens, 1000);
+
+    // Its supervisor is lost: nobody settles it, and the next generation goes on in the same conversation.
+    let usage_file = again.session_dir.join("usage.json");
+    let before = std::fs::read_to_string(&usage_file).unwrap();
+    let lost = RunSpec { run_dir: place.folder.path().join("lost"), ..again.clone() };
+    place.run(&lost).await;
+    std::fs::write(&usage_file, before).unwrap();
+    std::fs::remove_file(lost.run_dir.join("result.json")).unwrap();
+    assert_eq!(conversation(&lost.run_dir, &lost.agent), outcome.session_id);
+    let next = RunSpec { run_dir: place.folder.path().join("next"), ..again };
+    assert_eq!(place.run(&next).await.usage.input_tokens, 1000);
 }
 
 /// Stands for Codex: notes how it was called, and answers.

@@ -69,7 +69,7 @@ async fn hands_over(place: &Place, agent: &Agent, refuses: bool) -> Vec<Request>
             assert_eq!(ContextLevel::after(Some(fill), false), ContextLevel::HandOver);
         }
         Agent::Codex(_) | Agent::Acp(_) | Agent::Rehearsal(_) => {
-            assert_eq!((fill.size, fill.measured), (272_000, FillUnit::Bytes))
+            assert_eq!((fill.used, fill.size, fill.measured), (160_500, 258_400, FillUnit::Tokens));
         }
     }
     let before = place.server.requests().len();

@@ -262,6 +262,14 @@ async fn an_answer_passes_piece_by_piece() {
     // The first half is here while the second has not been written.
     let first = in_time(answer.chunk()).await.unwrap().unwrap();
     assert_eq!(&first[..], b"data: {\"half\":1}\n\n");
+    // Its supervisor sees that something came.
+    let traffic = proxy.address().traffic.clone().unwrap();
+    in_time(async {
+        while !traffic.exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     place.upstream.go_on.notify_one();
     let second = in_time(answer.chunk()).await.unwrap().unwrap();
     assert!(second.starts_with(b"data: {\"type\":\"response.completed\""));
@@ -417,6 +425,10 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
 async fn a_server_that_does_not_count_is_counted_by_bytes() {
     let place = Place::new().await;
     let proxy = place.open(|_| {}).await;
+    // No call came by here: the most that its agent told, which may say of its last step alone in the end.
+    let told = |input_tokens| Usage { input_tokens, ..Usage::default() };
+    assert!(!proxy.tell(told(900)));
+    assert_eq!([0, 100, 1_000].map(|it| proxy.settle(told(it)).input_tokens), [900, 900, 1_000]);
     let token = proxy.address().token.clone();
     ask(&proxy, "one/responses", &token, &json!({})).await.text().await.unwrap();
     let before = proxy.counted().usage.cost_usd;
@@ -426,7 +438,6 @@ async fn a_server_that_does_not_count_is_counted_by_bytes() {
     ask(&proxy, "two/v1/messages", &token, &words).await.text().await.unwrap();
     let MeterReading { usage, guessed, .. } = proxy.counted();
     assert!(guessed && usage.input_tokens > 1_000, "{usage:?}");
-    let told = |input_tokens| Usage { input_tokens, ..Usage::default() };
     assert_eq!(
         proxy.settle(told(100)),
         usage,

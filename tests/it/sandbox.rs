@@ -93,6 +93,7 @@ impl Yard {
                     port: std::env::var_os(LANDLOCK).map(|_| 9),
                     token: "run-token".to_owned(),
                     leads_out: false,
+                    traffic: None,
                 }),
                 ..Surroundings::default()
             },

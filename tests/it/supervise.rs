@@ -172,6 +172,46 @@ async fn a_busy_program_is_not_idle() {
 }
 
 #[tokio::test]
+async fn a_silent_program_to_which_something_comes_is_not_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).unwrap();
+    let (mut waits, run_dir) = shell(folder.path(), "echo up; read x <go; echo answered");
+    let traffic = folder.path().join("traffic");
+    waits.idle_ms = Some(200);
+    waits.traffic = Some(traffic.clone());
+    let mut waits = SupervisedProgram::start(&waits, &run_dir).unwrap();
+    line(&mut waits, "up").await;
+    let comes = async {
+        let mut pieces = tokio::time::interval(std::time::Duration::from_millis(20));
+        loop {
+            pieces.tick().await;
+            std::fs::write(&traffic, "").unwrap();
+        }
+    };
+    // Another one to which nothing comes, with the same limit, is ended twice meanwhile.
+    let others = async {
+        for _ in 0..2 {
+            let other = tempfile::tempdir().unwrap();
+            let (mut idle, idle_in) = shell(other.path(), "sleep 1000");
+            idle.idle_ms = Some(200);
+            idle.traffic = Some(other.path().join("traffic"));
+            let exit = in_time(run(&idle, &idle_in)).await.unwrap();
+            assert_eq!(exit.ended_by, EndedBy::Idle);
+        }
+        std::fs::write(&go, "go\n").unwrap();
+        line(&mut waits, "answered").await;
+    };
+    tokio::select! {
+        () = comes => {}
+        () = others => {}
+    }
+    let exit = in_time(waits.wait()).await.unwrap();
+    assert!(exit.success(), "{exit:?}");
+}
+
+#[tokio::test]
 async fn too_much_output_may_be_dropped_instead() {
     let folder = tempfile::tempdir().unwrap();
     let (mut spec, run_dir) = shell(folder.path(), "yes | head -c 300000; echo; echo last");

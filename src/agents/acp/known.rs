@@ -41,17 +41,22 @@ pub fn api(command: &[String]) -> Option<ModelApi> {
     })
 }
 
-/// The environment by which a known agent uses the model server at `url` with `key`; none for one that is not
-/// known.
+/// The environment by which a known agent uses the model server at `url` with `key`, and asks it for `model`; none for
+/// one that is not known.
 #[must_use]
-pub fn environment(command: &[String], url: &str, key: &str) -> Option<BTreeMap<String, String>> {
+pub fn environment(
+    command: &[String],
+    (url, key): (&str, &str),
+    model: Option<&str>,
+) -> Option<BTreeMap<String, String>> {
     let mut env = BTreeMap::new();
     let mut set = |name: &str, value: &str| env.insert(name.to_owned(), value.to_owned());
     match known(command)? {
         KnownAgent::Codex => {
             let server = json!({"name": "teams", "base_url": url, "wire_api": "responses",
                 "experimental_bearer_token": key, "request_max_retries": 2, "stream_max_retries": 2});
-            let config = json!({"model": CodexSettings::default().model, "model_provider": "teams",
+            let usual = CodexSettings::default().model;
+            let config = json!({"model": model.unwrap_or(&usual), "model_provider": "teams",
                 "model_providers": {"teams": server}, "analytics": {"enabled": false},
                 "features": {"plugins": false, "apps": false}});
             set("CODEX_CONFIG", &config.to_string());
@@ -62,20 +67,28 @@ pub fn environment(command: &[String], url: &str, key: &str) -> Option<BTreeMap<
         KnownAgent::Claude => {
             set("ANTHROPIC_BASE_URL", url);
             set("ANTHROPIC_API_KEY", key);
+            if let Some(model) = model {
+                set("ANTHROPIC_MODEL", model);
+            }
             set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
             set("CLAUDE_CODE_MAX_RETRIES", &ClaudeSettings::default().retries.to_string());
         }
         KnownAgent::Gemini => {
             set("GOOGLE_GEMINI_BASE_URL", url);
             set("GEMINI_API_KEY", key);
+            if let Some(model) = model {
+                set("GEMINI_MODEL", model);
+            }
             set("GEMINI_CLI_TRUST_WORKSPACE", "true");
             set("GEMINI_CLI_NO_RELAUNCH", "true");
         }
         KnownAgent::OpenCode => {
             // Without a provider of its own it takes a hosted one of somebody else.
+            let model = model.unwrap_or("model");
             let provider = json!({"npm": "@ai-sdk/openai-compatible",
-                "options": {"baseURL": url, "apiKey": key}, "models": {"model": {}}});
-            let config = json!({"model": "teams/model", "small_model": "teams/model", "share": "disabled",
+                "options": {"baseURL": url, "apiKey": key}, "models": {model: {}}});
+            let model = format!("teams/{model}");
+            let config = json!({"model": model, "small_model": model, "share": "disabled",
                 "enabled_providers": ["teams"], "autoupdate": false, "provider": {"teams": provider}});
             set("OPENCODE_CONFIG_CONTENT", &config.to_string());
         }
@@ -97,12 +110,12 @@ mod tests {
             &["opencode", "acp"],
         ] {
             let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-            let env = environment(&command, url, "the-key").unwrap();
-            for part in [url, "the-key"] {
+            let env = environment(&command, (url, "the-key"), Some("the/model")).unwrap();
+            for part in [url, "the-key", "the/model"] {
                 assert!(env.values().any(|value| value.contains(part)), "{command:?} {part}");
             }
             assert!(api(&command).is_some());
         }
-        assert_eq!(environment(&["sh".to_owned()], url, ""), None);
+        assert_eq!(environment(&["sh".to_owned()], (url, ""), None), None);
     }
 }

@@ -20,6 +20,8 @@ pub struct AcpSettings {
     pub env: BTreeMap<String, String>,
     /// The model server behind the team's proxy that it works with, for the agents that are known.
     pub server: Option<String>,
+    /// What it asks that server for; its own choice where absent.
+    pub model: Option<String>,
     /// The mode of the agent to be set; by role where absent and the agent has one that fits.
     pub mode: Option<String>,
     /// A folder in which the operator logged it in, as its home; a private one by default.
@@ -63,7 +65,8 @@ impl AcpSettings {
         let quiet = ("CODEX_ACP_PROMPT_SUGGESTIONS".to_owned(), "false".to_owned());
         let server = proxy.zip(self.server.as_deref());
         let known = server.and_then(|(proxy, server)| {
-            known::environment(&self.command, &proxy.url(server), &proxy.token)
+            let (url, model) = (proxy.url(server), self.model.as_deref());
+            known::environment(&self.command, (&url, &proxy.token), model)
         });
         let own = self.env.iter().map(|(name, value)| (name.clone(), filled(value)));
         [quiet].into_iter().chain(known.unwrap_or_default()).chain(own).collect()

@@ -1,21 +1,20 @@
 //! What agents of an earlier team said, read again from the spool, and followed where one still works.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::folder::{turn_dir, turns};
 use super::follow::{self, NOTED};
-use super::keep::{TurnPurpose, read_json};
+use super::keep::TurnPurpose;
 use super::rollout::Rollout;
 use super::usage_count::UsageCount;
 use super::watch::Watch;
 use crate::agents::error::RunError;
-use crate::agents::run::{Agent, RunSpec};
-use crate::agents::run_folder::{SPEC, STDIN, STUCK};
+use crate::agents::run::RunSpec;
+use crate::agents::run_folder::{STDIN, STUCK};
 use crate::agents::turn::Turn;
 use crate::platform::supervise::{
     Adoption, EndedBy, Exit, STDOUT_SPOOL, SpoolReader, SuperviseError,
@@ -137,18 +136,4 @@ pub(super) fn read_again(
 ) -> Result<Turn, RunError> {
     // What it did was told while it did it.
     EarlierTurn::open(Arc::new(spec.clone()), folder, purpose)?.finish(&Watch::default())
-}
-
-/// The conversation of a run that was cut off and that nobody works on any more, for the same agent to go on
-/// with. Only of agents that take a new one where that conversation is lost.
-#[must_use]
-pub fn conversation(run_dir: &Path, agent: &Agent) -> Option<String> {
-    let spec =
-        read_json::<RunSpec>(run_dir, SPEC).ok().flatten().filter(|it| it.agent == *agent)?;
-    match &spec.agent {
-        Agent::Acp(_) => {}
-        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => return None,
-    }
-    let folder = turn_dir(&spec, turns(run_dir).checked_sub(1)?);
-    read_again(&spec, folder, TurnPurpose::default()).ok()?.session
 }

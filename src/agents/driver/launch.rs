@@ -191,6 +191,7 @@ pub(super) fn launch(
     let repair = wall.min(REPAIR_WALL_MS);
     launch.wall_ms = Some(if launching.purpose.repairing { repair } else { wall });
     launch.idle_ms = Some(spec.limits.idle_ms);
+    launch.traffic = spec.surroundings.proxy.as_ref().and_then(|proxy| proxy.traffic.clone());
     launch.grace_ms = spec.limits.grace_ms;
     launch.max_line_bytes = spec.limits.line_bytes;
     launch.max_stdout_bytes = spec.limits.output_bytes;

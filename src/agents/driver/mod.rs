@@ -42,7 +42,6 @@ mod usage_count;
 mod watch;
 
 use again::EarlierTurn;
-pub use again::conversation;
 pub(super) use folder::turn_name;
 use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns};
 use follow::{CutOff, FinishedTurn, Start};
@@ -50,6 +49,7 @@ pub(super) use keep::{TurnPurpose, read_json};
 use keep::{forget_submitted, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
 pub use memory::Driver;
+pub use outcome::conversation;
 use outcome::{Progress, contract_broken, failed, finish};
 pub use watch::Watch;
 

@@ -1,14 +1,16 @@
 //! What a run comes to, as the records keep it.
 
+use std::path::Path;
+
 use super::again::read_again;
-use super::folder::{input_bytes, interrupted_for, turn_dir};
+use super::folder::{input_bytes, interrupted_for, turn_dir, turns};
 use super::hand_over::{self, Weight};
-use super::keep::{TurnPurpose, read_json};
+use super::keep::{TurnPurpose, read_json, remember_usage};
 use super::usage_count::UsageCount;
 use crate::agents::answer;
 use crate::agents::error::RunError;
-use crate::agents::run::{AgentOutcome, RunSpec};
-use crate::agents::run_folder::BASELINE;
+use crate::agents::run::{Agent, AgentOutcome, RunSpec};
+use crate::agents::run_folder::{BASELINE, SPEC};
 use crate::agents::turn::{Failure, Turn};
 use crate::domain::ids::MessageId;
 use crate::domain::result::{ContractStatus, RoleResult};
@@ -70,6 +72,25 @@ impl Progress {
             self.agent.clone_from(&turn.agent);
         }
     }
+}
+
+/// The conversation with which the next generation of a run goes on that was cut off and that nobody works on any more:
+/// an agent that takes a new one where it is lost goes on with the run's own, the others with the one that the run was
+/// begun with. What it has used until then is noted, which the next generation does not count as its own. Blocks.
+#[must_use]
+pub fn conversation(run_dir: &Path, agent: &Agent) -> Option<String> {
+    let spec =
+        read_json::<RunSpec>(run_dir, SPEC).ok().flatten().filter(|it| it.agent == *agent)?;
+    let Progress { session, usage, .. } = Progress::of_turns_before(&spec, turns(run_dir)).ok()?;
+    let takes_a_new_one = match &spec.agent {
+        Agent::Acp(_) => true,
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => false,
+    };
+    let session = session.filter(|it| takes_a_new_one || spec.resume.as_ref() == Some(it))?;
+    if let Some(total) = usage.of_conversation() {
+        remember_usage(&spec, &session, total);
+    }
+    Some(session)
 }
 
 impl Failure {

@@ -1,4 +1,5 @@
-//! What Codex notes of a conversation while it works. Its stream tells what it used only at the end of a turn.
+//! What Codex notes of a conversation while it works. Its stream tells what it used only at the end of a turn, and how
+//! full the conversation is nowhere.
 
 use std::path::{Path, PathBuf};
 
@@ -51,17 +52,18 @@ impl Rollout {
     /// Takes what is noted of its conversation into a turn.
     pub(super) fn count(&mut self, spec: &RunSpec, turn: &mut Turn) {
         if let Some(thread) = &turn.session
-            && let Some(total) = self.total(&spec.session_dir, thread)
+            && let Some(count) = self.last_count(&spec.session_dir, thread)
         {
             // Its commands can write in that file: what is used does not become less.
-            let before = turn.usage_total.filter(|it| it.tokens() > total.tokens());
-            turn.usage_total = before.or(Some(total));
+            let before = turn.usage_total.filter(|it| it.tokens() > count.total.tokens());
+            turn.usage_total = before.or(Some(count.total));
+            turn.context = (count.held.or(turn.context.0), count.window.or(turn.context.1));
         }
     }
 
-    /// The tokens of the whole conversation, where something of that is noted since the last look. Nothing where there
-    /// is no such file: then its stream tells in the end.
-    fn total(&mut self, session_dir: &Path, thread: &str) -> Option<Usage> {
+    /// What is noted last, where anything is since the last look. Nothing where there is no such file: then its stream
+    /// tells what it used in the end.
+    fn last_count(&mut self, session_dir: &Path, thread: &str) -> Option<TokenCount> {
         if self.file.is_none() {
             self.file = find(session_dir, thread);
         }
@@ -77,7 +79,7 @@ impl Rollout {
                     self.line.extend_from_slice(part);
                 }
                 if part.ends_with(b"\n") {
-                    found = usage(&std::mem::take(&mut self.line)).or(found);
+                    found = TokenCount::of(&std::mem::take(&mut self.line)).or(found);
                 }
             }
         }
@@ -104,21 +106,40 @@ fn find(session_dir: &Path, thread: &str) -> Option<RegularFile> {
     })
 }
 
-/// The tokens of the whole conversation, where a line tells them.
-fn usage(line: &[u8]) -> Option<Usage> {
-    if !line.windows(COUNT.len()).any(|part| part == COUNT.as_bytes()) {
-        return None;
+/// A count of tokens as Codex notes it after each answer of its model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct TokenCount {
+    /// Of the whole conversation.
+    total: Usage,
+    /// What the last request and its answer held.
+    held: Option<u64>,
+    /// What the model's window holds.
+    window: Option<u64>,
+}
+
+impl TokenCount {
+    /// Of a line that has one.
+    fn of(line: &[u8]) -> Option<TokenCount> {
+        if !line.windows(COUNT.len()).any(|part| part == COUNT.as_bytes()) {
+            return None;
+        }
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let payload = line.get("payload")?;
+        let info = payload.get("type").filter(|it| *it == COUNT).and(payload.get("info"))?;
+        let total = info.get("total_token_usage")?;
+        let number = |name: &str| total.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let some = |place: &str| info.pointer(place).and_then(Value::as_u64).filter(|it| *it > 0);
+        Some(TokenCount {
+            total: Usage {
+                input_tokens: number("input_tokens"),
+                cached_tokens: number("cached_input_tokens"),
+                output_tokens: number("output_tokens"),
+                cost_usd: 0.0,
+            },
+            held: some("/last_token_usage/total_tokens"),
+            window: some("/model_context_window"),
+        })
     }
-    let line: Value = serde_json::from_slice(line).ok()?;
-    let payload = line.get("payload").filter(|it| it.get("type").is_some_and(|it| it == COUNT))?;
-    let total = payload.pointer("/info/total_token_usage")?;
-    let number = |name: &str| total.get(name).and_then(Value::as_u64).unwrap_or_default();
-    Some(Usage {
-        input_tokens: number("input_tokens"),
-        cached_tokens: number("cached_input_tokens"),
-        output_tokens: number("output_tokens"),
-        cost_usd: 0.0,
-    })
 }
 
 const COUNT: &str = "token_count";
@@ -134,31 +155,38 @@ mod tests {
         let day = temp.path().join("codex/sessions/2026/11/29");
         files::create_dir_all(&day).unwrap();
         let mut rollout = Rollout::default();
-        let mut total = |thread: &str| rollout.total(temp.path(), thread).map(|it| it.input_tokens);
-        assert_eq!(total("t-1"), None);
+        let mut last = |thread: &str| {
+            let count = rollout.last_count(temp.path(), thread)?;
+            Some((count.total.input_tokens, count.held, count.window))
+        };
+        assert_eq!(last("t-1"), None);
         let file = day.join("rollout-2026-11-29T02-34-18-t-1.jsonl");
         let count = |tokens: u64| {
             format!(
-                r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{tokens},"cached_input_tokens":1,"output_tokens":2}}}}}}}}"#
+                r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{tokens},"cached_input_tokens":1,"output_tokens":2}},"last_token_usage":{{"total_tokens":{}}},"model_context_window":500}}}}}}"#,
+                tokens / 2
             )
         };
         files::write(&file, format!("{{\"type\":\"session_meta\"}}\nnoise\n{}\n", count(7)))
             .unwrap();
-        assert_eq!(total("t-1"), Some(7));
-        assert_eq!(total("t-1"), None, "nothing new");
+        assert_eq!(last("t-1"), Some((7, Some(3), Some(500))));
+        assert_eq!(last("t-1"), None, "nothing new");
         let (begun, rest) = (&count(9)[..40], &count(9)[40..]);
         files::append(&file, begun).unwrap();
-        assert_eq!(total("t-1"), None);
+        assert_eq!(last("t-1"), None);
         files::append(
             &file,
             format!("{rest}\n{}\n", r#"{"payload":{"type":"token_count","info":null}}"#),
         )
         .unwrap();
-        assert_eq!(total("t-1"), Some(9));
+        assert_eq!(last("t-1"), Some((9, Some(4), Some(500))));
+        let old = r#"{"payload":{"type":"token_count","info":{"total_token_usage":{},"model_context_window":0}}}"#;
+        files::append(&file, format!("{old}\n")).unwrap();
+        assert_eq!(last("t-1"), Some((0, None, None)), "by a version that says less");
 
         let other = temp.path().join("other.jsonl");
         files::write(&other, format!("{}\n", count(1_000))).unwrap();
         files::symlink(&other, &day.join("rollout-x-t-2.jsonl")).unwrap();
-        assert_eq!(Rollout::default().total(temp.path(), "t-2"), None);
+        assert_eq!(Rollout::default().last_count(temp.path(), "t-2"), None);
     }
 }

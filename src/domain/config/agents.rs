@@ -91,6 +91,8 @@ pub struct AcpConfig {
     pub model_url: Option<String>,
     /// The entry of `models` that it works with, for the agents that are known; others are told by `env`.
     pub server: Option<String>,
+    /// What it asks that server for, for the agents that are known; its own choice where absent.
+    pub model: Option<String>,
     /// Hosts that it has to reach by itself, for a login of its own: `example.com`, `.example.com`,
     /// `example.com:8443`.
     pub hosts: Vec<String>,

@@ -77,9 +77,12 @@ pub struct Spec {
     pub nice: u8,
     /// Milliseconds of wall time before it is interrupted.
     pub wall_ms: Option<u64>,
-    /// Milliseconds without a byte on stdout and without processor time in its whole process tree
-    /// before it is interrupted.
+    /// Milliseconds without a byte on stdout, without processor time in its whole process tree, and without a change of
+    /// `traffic`, before it is interrupted.
     pub idle_ms: Option<u64>,
+    /// A file whose time of change says that something came to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<PathBuf>,
     /// Milliseconds between an interrupt and the kill.
     pub grace_ms: u64,
     /// Bytes kept of one line of stdout; the rest of the line is dropped.
@@ -116,6 +119,7 @@ impl Spec {
             nice: 10,
             wall_ms: None,
             idle_ms: None,
+            traffic: None,
             grace_ms: 4000,
             max_line_bytes: 4 << 20,
             max_stdout_bytes: 64 << 20,

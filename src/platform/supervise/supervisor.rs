@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::FlockOperation;
 use rustix::process::{
@@ -166,6 +166,8 @@ struct Watch<'a> {
     /// Set when output was already looked at: the instant and the processor time from then on.
     idle_since: Instant,
     idle_ticks: u64,
+    /// When something came to it, as was seen last.
+    traffic_at: Option<SystemTime>,
     spools: [Receiver<io::Result<Spooled>>; 2],
     ended_by: Option<EndedBy>,
     kill_at: Option<Instant>,
@@ -217,6 +219,7 @@ impl<'a> Watch<'a> {
             last_output,
             idle_since: began,
             idle_ticks: 0,
+            traffic_at: traffic(spec),
             spools,
             ended_by: None,
             kill_at: None,
@@ -331,12 +334,15 @@ impl<'a> Watch<'a> {
         self.idle_since = self.idle_since.max(output);
         if self.idle_since + limit <= now {
             // Silent for the whole period: it still works if its tree used the processor, or would if the
-            // machine were less busy. Where nothing lives it has ended by itself, which is told next.
-            let living = tree::descendants();
-            let ticks = living.iter().map(|(_, ticks)| ticks).sum::<u64>();
+            // machine were less busy, or if something came to it. Where nothing lives it has ended by itself, which is
+            // told next.
+            // Looked at once: it may end at any moment.
+            let tree::Activity { ticks, is_running, is_over } = tree::Activity::now();
             let spent = u128::from(ticks.saturating_sub(self.idle_ticks));
             let works = spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1);
-            if works || living.is_empty() || tree::is_running() {
+            let traffic_at = traffic(self.spec);
+            let is_answered = traffic_at != std::mem::replace(&mut self.traffic_at, traffic_at);
+            if works || is_running || is_over || is_answered {
                 self.idle_ticks = ticks;
                 self.idle_since = now;
             }
@@ -385,6 +391,11 @@ impl<'a> Watch<'a> {
         }
         Ok(first.and_then(|count| u32::try_from(count).ok()).unwrap_or(0))
     }
+}
+
+/// When something came to the program last.
+fn traffic(spec: &Spec) -> Option<SystemTime> {
+    files::metadata(spec.traffic.as_ref()?).ok()?.modified().ok()
 }
 
 /// Copies a stream into its spool on a thread of its own; the result comes at its end.

@@ -76,16 +76,31 @@ pub(super) fn group_lives(group: i32) -> bool {
     all().values().any(|process| process.group == group && !process.dead)
 }
 
-/// The living descendants of this process with the processor time that each has used, in ticks.
-/// Orphans are among them, because the supervisor is their subreaper.
-pub(super) fn descendants() -> Vec<(i32, u64)> {
-    living().into_iter().map(|(pid, process)| (pid, process.ticks)).collect()
+/// The living descendants of this process. Orphans are among them, because the supervisor is their subreaper.
+fn descendants() -> Vec<i32> {
+    living().into_iter().map(|(pid, _)| pid).collect()
 }
 
-/// Whether some process of the tree has the processor or waits for its turn: on a busy machine a program that
-/// computes may get none of it for long.
-pub(super) fn is_running() -> bool {
-    living().iter().any(|(_, process)| process.running)
+/// What the tree does at one moment.
+pub(super) struct Activity {
+    /// Processor time that its living processes have used, in ticks.
+    pub(super) ticks: u64,
+    /// Whether one of them has the processor or waits for its turn: on a busy machine a program that computes may get
+    /// none of it for long.
+    pub(super) is_running: bool,
+    /// Whether there is none any more.
+    pub(super) is_over: bool,
+}
+
+impl Activity {
+    pub(super) fn now() -> Activity {
+        let living = living();
+        Activity {
+            ticks: living.iter().map(|(_, process)| process.ticks).sum(),
+            is_running: living.iter().any(|(_, process)| process.running),
+            is_over: living.is_empty(),
+        }
+    }
 }
 
 fn all() -> BTreeMap<i32, Process> {
@@ -150,8 +165,7 @@ pub fn belongs_to(pid: i32, run_dir: &Path) -> bool {
 /// there is one. What calls itself so further down harms nobody but itself.
 pub(super) fn interrupt_inside() -> bool {
     let named = |pid: i32| words(pid).get(1).is_some_and(|name| name == INSIDE.as_bytes());
-    let found: Vec<i32> =
-        descendants().into_iter().map(|(pid, _)| pid).filter(|pid| named(*pid)).collect();
+    let found: Vec<i32> = descendants().into_iter().filter(|pid| named(*pid)).collect();
     for pid in found.iter().filter_map(|pid| Pid::from_raw(*pid)) {
         let _ = kill_process(pid, Signal::INT);
     }
@@ -161,7 +175,7 @@ pub(super) fn interrupt_inside() -> bool {
 /// Kills every living descendant once; how many there were.
 pub(super) fn kill_all() -> usize {
     let living = descendants();
-    for (pid, _) in &living {
+    for pid in &living {
         if let Some(pid) = Pid::from_raw(*pid) {
             // Gone meanwhile is what we want.
             let _ = kill_process(pid, Signal::KILL);
