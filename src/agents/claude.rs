@@ -346,7 +346,12 @@ impl ClaudeCodec {
     /// The end of a turn, but not of the work while there are words that it has yet to take up.
     fn result(&mut self, line: &Value) -> Vec<Event> {
         (self.answers, self.used) = Default::default();
-        let mut events = vec![Event::UsageTotal(usage(line))];
+        // What the whole conversation used does not hold what a killed process of it did.
+        let since_the_last = line.get("model_usage_since_last_result").and_then(Value::as_object);
+        let mut events = vec![match since_the_last {
+            Some(models) => Event::Usage(usage(models)),
+            None => Event::UsageTotal(total(line)),
+        }];
         events.extend(window(line).map(|size| Event::Context { used: None, size: Some(size) }));
         if text(line, "subtype") == "error_max_structured_output_retries" {
             // Its work is done, and only the form of its answer is not: that is asked for again.
@@ -450,13 +455,17 @@ fn tool_ends(line: &Value) -> Vec<Event> {
 }
 
 /// Tokens and money of the conversation so far: both fields count over its whole life.
-fn usage(result: &Value) -> Usage {
+fn total(result: &Value) -> Usage {
     let models = result.get("modelUsage").and_then(Value::as_object);
-    let mut all = Usage {
-        cost_usd: result.get("total_cost_usd").and_then(Value::as_f64).unwrap_or(0.0),
-        ..Usage::default()
-    };
-    for model in models.into_iter().flat_map(|models| models.values()) {
+    let cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).unwrap_or(0.0);
+    Usage { cost_usd, ..models.map(usage).unwrap_or_default() }
+}
+
+/// Tokens and money by model.
+fn usage(models: &serde_json::Map<String, Value>) -> Usage {
+    let mut all = Usage::default();
+    for model in models.values() {
+        all.cost_usd += model.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0);
         let cached = number(model, "cacheReadInputTokens");
         let fresh = number(model, "inputTokens") + number(model, "cacheCreationInputTokens");
         all.input_tokens += fresh + cached;

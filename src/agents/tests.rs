@@ -105,7 +105,7 @@ fn a_recorded_success_of_claude_is_read_whole() {
     assert!(turn.session.is_some());
     assert_eq!(turn.agent.as_deref(), Some("claude 2.1.329"));
     let usage = Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, cost_usd: 0.0 };
-    assert_eq!(turn.usage_total.map(|total| Usage { cost_usd: 0.0, ..total }), Some(usage));
+    assert_eq!(Usage { cost_usd: 0.0, ..turn.usage }, usage);
     let command = "Bash sed -i s/hello/goodday/ hello.txt; env; cat hello.txt";
     let id = "toolu_1".to_owned();
     assert!(events.contains(&Event::ToolStart { id, name: command.to_owned() }));

@@ -306,7 +306,7 @@ impl Turn {
             (EndedBy::Idle, _) => fail(
                 FailKind::Stuck,
                 format!(
-                    "it neither said nor computed anything for too long; last: {}",
+                    "it said and did nothing for too long, and nothing came to it; last: {}",
                     last_words()
                 ),
             ),

@@ -73,6 +73,12 @@ pub enum ContentFact {
         /// Its name.
         name: String,
     },
+    /// A part of it by which checks may run, among others (`domain::run_by::PARTS`), says something else now, is new or is
+    /// gone.
+    Part {
+        /// Its name.
+        name: String,
+    },
     /// It is no text.
     Binary {
         /// Its size.

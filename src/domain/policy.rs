@@ -17,6 +17,7 @@ use crate::domain::lifecycle::Lifecycle;
 use crate::domain::modes::{DiscoveryScope, PlanningMode, SprintMode, StartMode};
 use crate::domain::role::Role;
 use crate::domain::routes::{LaneChoice, LaneSource, Routes};
+use crate::domain::run_by::FilePart;
 
 /// What a person may do. Later ones include earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -240,6 +241,9 @@ pub struct GateTable {
     /// where it begins with `./`.
     #[serde(default)]
     pub command_words: Vec<String>,
+    /// Parts of files by which these commands run.
+    #[serde(default)]
+    pub guarded_parts: Vec<FilePart>,
     /// The size from which a binary file is large.
     #[serde(default = "one_mebibyte")]
     pub binary_kb: u32,
@@ -350,6 +354,7 @@ impl Default for GateTable {
             action: Stance::Allow,
             guarded: Vec::new(),
             command_words: Vec::new(),
+            guarded_parts: Vec::new(),
             binary_kb: one_mebibyte(),
             wait_hours: 168,
         }

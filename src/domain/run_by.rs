@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// Programs and words of a shell behind which the name of what is run comes later.
 const LEAD_ON: [&str; 37] = [
     "sh", "bash", "dash", "zsh", "ksh", "python", "node", "deno", "bun", "ruby", "perl", "php",
@@ -18,7 +20,55 @@ pub struct RunBy {
     pub words: Vec<String>,
     /// Names of files by which one of its programs runs, in any folder.
     pub files: Vec<&'static str>,
+    /// Parts of files by which one of its programs runs.
+    pub parts: Vec<FilePart>,
 }
+
+/// A part of a file that is for many programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePart {
+    /// The file's name, in any folder.
+    pub file: String,
+    /// The table, section or field.
+    pub name: String,
+}
+
+/// Programs by which checks may run, each with a file that is for others as well and what of it this program reads.
+pub const PARTS: [(&str, &str, &str); 28] = [
+    ("pytest", "pyproject.toml", "tool.pytest"),
+    ("pytest", "setup.cfg", "tool:pytest"),
+    ("pytest", "tox.ini", "pytest"),
+    ("coverage", "pyproject.toml", "tool.coverage"),
+    ("coverage", "setup.cfg", "coverage"),
+    ("ruff", "pyproject.toml", "tool.ruff"),
+    ("mypy", "pyproject.toml", "tool.mypy"),
+    ("mypy", "setup.cfg", "mypy"),
+    ("pyright", "pyproject.toml", "tool.pyright"),
+    ("basedpyright", "pyproject.toml", "tool.basedpyright"),
+    ("flake8", "setup.cfg", "flake8"),
+    ("flake8", "tox.ini", "flake8"),
+    ("pylint", "pyproject.toml", "tool.pylint"),
+    ("black", "pyproject.toml", "tool.black"),
+    ("isort", "pyproject.toml", "tool.isort"),
+    ("tox", "pyproject.toml", "tool.tox"),
+    ("tox", "setup.cfg", "tox"),
+    ("jest", "package.json", "jest"),
+    ("mocha", "package.json", "mocha"),
+    ("ava", "package.json", "ava"),
+    ("eslint", "package.json", "eslintConfig"),
+    ("eslint", "package.json", "eslintIgnore"),
+    ("prettier", "package.json", "prettier"),
+    ("cargo", "Cargo.toml", "lints"),
+    ("cargo", "Cargo.toml", "workspace.lints"),
+    ("cargo", "Cargo.toml", "lib.test"),
+    ("cargo", "Cargo.toml", "lib.doctest"),
+    ("cargo", "Cargo.toml", "package.autotests"),
+];
+
+/// Those that the scripts of a `package.json` run, without a word about it in the command of a check.
+const BY_SCRIPT: [&str; 5] = ["jest", "mocha", "ava", "eslint", "prettier"];
+/// The programs that run such scripts.
+const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 /// What the command of a project that lies there runs by.
 #[must_use]
@@ -29,6 +79,7 @@ pub fn run_by(command: &[String], project: &Path) -> RunBy {
         let words = if is_text { of_text(argument) } else { argument.split(is_sign).collect() };
         for word in words {
             found.files.extend(files_of(word));
+            found.parts.extend(parts_of(word));
             let word =
                 Path::new(word).strip_prefix(project).ok().and_then(Path::to_str).unwrap_or(word);
             let name = word.trim_start_matches("./");
@@ -106,6 +157,18 @@ fn files_of(program: &str) -> &'static [&'static str] {
     }
 }
 
+/// The parts of files by which a program runs.
+fn parts_of(program: &str) -> impl Iterator<Item = FilePart> {
+    let program = match program.rsplit('/').next().unwrap_or_default() {
+        "py.test" => "pytest",
+        name => name,
+    };
+    let runs_scripts = SCRIPT_RUNNERS.contains(&program);
+    let is_run = move |it: &str| it == program || runs_scripts && BY_SCRIPT.contains(&it);
+    let found = PARTS.into_iter().filter(move |(program, ..)| is_run(program));
+    found.map(|(_, file, name)| FilePart { file: file.to_owned(), name: name.to_owned() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +213,20 @@ mod tests {
             (&["uv", "run", "ruff", "check", "."], "ruff.toml"),
         ] {
             assert!(run_by(command).files.contains(&file), "{command:?}");
+        }
+        for (command, part) in [
+            (&["python", "-m", "pytest", "-q"][..], Some("tool.pytest")),
+            (&["sh", "-c", "cd web && npm test"], Some("jest")),
+            (&["cargo", "test"], Some("lints")),
+            (&["echo", "pytest.ini"], None),
+        ] {
+            let parts = run_by(command).parts;
+            match part {
+                Some(part) => {
+                    assert!(parts.iter().any(|it| it.name == part), "{command:?}: {parts:?}")
+                }
+                None => assert!(parts.is_empty(), "{command:?}: {parts:?}"),
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use git2::{Blob, Delta, Diff, DiffFile, DiffLineType, Oid, Repository};
 
 use super::path_name::{name_of, path_of};
-use super::{CommitId, Project, Result, manifest, tree_diff};
+use super::{CommitId, Project, Result, file_parts, manifest, tree_diff};
 use crate::domain::evidence::Candidate;
 use crate::domain::guard::{ContentFact, ContentMark};
 use crate::platform::redact;
@@ -58,6 +58,11 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             manifest::changed_scripts(&path, old.as_ref().map(Blob::content), blob.content())
         {
             marks.push(mark(ContentFact::Script { name }));
+        }
+        let parts =
+            old.as_ref().map(|old| file_parts::changed_parts(&path, old.content(), blob.content()));
+        for name in parts.into_iter().flatten() {
+            marks.push(mark(ContentFact::Part { name: name.to_owned() }));
         }
         if blob.is_binary() && blob.size() >= SMALL && now != before && !went.contains(&now) {
             marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));

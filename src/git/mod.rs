@@ -16,6 +16,7 @@ mod counts;
 pub mod create;
 pub mod diff;
 mod error;
+mod file_parts;
 mod filter;
 mod kept;
 mod listing;

@@ -113,7 +113,8 @@ impl ModelProxy {
         let MeterReading { usage, requests, guessed, told: seen, .. } = self.counted();
         if requests == 0 {
             // Its end may not be known, where what it told before is.
-            return if seen.tokens() > told.tokens() { seen } else { told };
+            let most = if seen.tokens() > told.tokens() { seen } else { told };
+            return Usage { cost_usd: seen.cost_usd.max(told.cost_usd), ..most };
         }
         let is_exact = requests > 0 && !guessed;
         match is_exact || usage.tokens() >= told.tokens() {

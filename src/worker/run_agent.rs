@@ -98,8 +98,12 @@ impl RunAgent {
             agents::end(folder).await?;
         }
         self.keep_aside(worktree).await?;
+        let agent = self.job.run.agent.clone();
+        let session = tasks::blocking(move || {
+            earlier.iter().find_map(|folder| agents::conversation(folder, &agent))
+        });
         let run = &mut self.job.run;
-        if let Some(session) = earlier.iter().find_map(|it| agents::conversation(it, &run.agent)) {
+        if let Some(session) = session.await? {
             // One that began after a hand-over has its summary, and what it had reported before.
             run.task.work.handover.take_if(|left| left.session != session);
             run.resume = Some(session);

@@ -211,7 +211,8 @@ impl Workspace {
         // The files that decide what is prepared have a gate of their own.
         let prepare = runtime.prepare.iter().map(|it| (&it.command, it.files.as_slice()));
         for (command, decide) in checks.chain(prepare) {
-            let RunBy { words, files } = run_by(command.as_slice(), &project);
+            let RunBy { words, files, parts } = run_by(command.as_slice(), &project);
+            table.guarded_parts.extend(parts);
             table.guarded.extend(files.iter().map(|file| format!("**/{file}")));
             let has_gate = |word: &String| {
                 table.prepare != Stance::Allow && decide.iter().any(|file| file.as_str() == word)

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use teams::agents::codex::{CodexSettings, Sandbox};
-use teams::agents::{
-    Agent, AgentOutcome, Driver, Event, RunSpec, Watch, WriteAccess, conversation,
-};
+use teams::agents::{Agent, AgentOutcome, Driver, Event, RunSpec, Watch, WriteAccess};
 use teams::domain::run::{FailKind, RunOutcome};
 use teams::domain::usage::Usage;
 
@@ -84,8 +82,6 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     let lost = RunSpec { run_dir: place.folder.path().join("lost"), ..again.clone() };
     place.run(&lost).await;
     std::fs::write(&usage_file, before).unwrap();
-    std::fs::remove_file(lost.run_dir.join("result.json")).unwrap();
-    assert_eq!(conversation(&lost.run_dir, &lost.agent), outcome.session_id);
     let next = RunSpec { run_dir: place.folder.path().join("next"), ..again };
     assert_eq!(place.run(&next).await.usage.input_tokens, 1000);
 }

@@ -32,9 +32,13 @@ async fn what_guards_find_is_shown_and_asked_about_once() {
         "rm README.md",
         "printf '{\"dependencies\": {\"left-pad\": \"1\"}}' > package.json",
         "echo back > old.txt; echo 1 > yarn.lock; head -c 1200000 /dev/zero > big.bin",
+        "printf '[tool.pytest.ini_options]\naddopts = \"--ignore tests\"\n' > pyproject.toml",
         &write,
     ];
-    let mut house = House::built(Plan::script(&developer(&commands))).await;
+    let mut plan = Plan::script(&developer(&commands));
+    plan.checks = "[{name: unit, command: [sh, -c, 'sh test.sh || pytest']}]".to_owned();
+    let mut house = House::built(plan).await;
+    house.commit_by_hand("pyproject.toml", "[project]\nname = \"a\"\n", "Python");
     house.commit_by_hand("old.txt", "once\n", "There");
     git(&house.project(), &["rm", "-q", "old.txt"]);
     git(&house.project(), &["commit", "-qm", "Gone"]);
@@ -44,6 +48,7 @@ async fn what_guards_find_is_shown_and_asked_about_once() {
     let asked = house.ask(EDIT).await;
     let card = words(&house.reads(&asked, "May this go to the branch?").await);
     for line in [
+        "**Files that configure agents or checks:** `pyproject.toml (tool.pytest)`",
         "**Deleted, and nobody asked for that:** `README.md`",
         "**New dependencies:** `left-pad (package.json)`",
         "**Restored, though the branch had deleted it:** `old.txt (",

@@ -261,15 +261,7 @@ impl AcpCodec {
         let seen = std::mem::take(&mut self.used);
         self.asks_anew = true;
         let is_told = told.tokens() > 0 || result.get("usage").is_some_and(|it| !it.is_null());
-        let all = match is_told {
-            // Some tell of their last step alone.
-            true if (1..seen.tokens()).contains(&told.tokens()) => {
-                Usage { input_tokens: seen.input_tokens, ..told }
-            }
-            true => told,
-            false => seen,
-        };
-        events.push(Event::Usage(all));
+        events.push(Event::Usage(if is_told { told } else { seen }));
         if !self.waiting.is_empty() && !self.stopping {
             self.prompt_with_words(Vec::new());
             return events;

@@ -281,17 +281,6 @@ fn an_answer_that_is_told_twice_is_counted_once() {
     assert_eq!(used.collect::<Vec<_>>(), [105, 112, 217, 224]);
 }
 
-/// opencode tells in the end what its last step took.
-#[test]
-fn what_was_seen_of_a_turn_counts_where_less_is_told_of_it() {
-    let it = recording("claude-tool", Ok("did it"));
-    let mut replay = Replay::of(&it);
-    for line in lines(it.name) {
-        replay.feed(line.replace("\"inputTokens\":200", "\"inputTokens\":90").as_bytes());
-    }
-    assert_eq!(tokens(replay.turn.usage), "210 (0) + 10");
-}
-
 /// An event in a line, without the ids of conversations.
 fn shown(event: &Event) -> String {
     match event {

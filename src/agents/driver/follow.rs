@@ -298,6 +298,9 @@ impl RunningTurn<'_> {
         }
         self.watch.tell(self.turn.finish());
         let exit = self.program.wait().await?;
+        if let Some(rollout) = &mut self.rollout {
+            rollout.count_all(self.spec, &mut self.turn);
+        }
         self.count();
         let RunningTurn { turn, words, purpose, hint, stuck, .. } = self;
         Ok(FinishedTurn { number: start.number, purpose, turn, exit, words, hint, stuck })

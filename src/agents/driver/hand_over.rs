@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 
 use super::folder::{STDERR_TAIL, end_turn};
 use super::follow::Start;
-use super::keep::{
-    TurnPurpose, forget_submitted, read_json, read_kept, seen_usage, write_json, write_kept,
-};
+use super::keep::{TurnPurpose, forget_submitted, read_json, read_kept, write_json, write_kept};
 use super::memory::Driver;
 use super::usage_count::UsageCount;
 use super::watch::Watch;
@@ -107,6 +105,7 @@ impl Driver {
             "type": "object", "properties": {"summary": {"type": "string"}},
             "required": ["summary"], "additionalProperties": false,
         });
+        let mut count = UsageCount::since(UsageCount::before(spec, earlier), Usage::default());
         let turn = async {
             files::create_dir_all(&spec.run_dir)?;
             files::set_mode(&spec.run_dir, 0o700)?;
@@ -119,13 +118,12 @@ impl Driver {
                 resume: Some(earlier),
                 input: &input,
                 hands_over: true,
-                usage: UsageCount::since(seen_usage(spec, earlier), Usage::default()),
+                usage: count,
             };
             self.turn(spec, &start, &schema, watch).await
         };
         let ended = turn.await.map_err(|error: RunError| error.to_string())?;
         let folder = spec.run_dir.join(HAND_OVER);
-        let mut count = UsageCount::since(seen_usage(spec, earlier), Usage::default());
         count.add(spec, &ended.turn);
         *usage = count.used();
         let stderr = supervise::stderr_tail(&folder, STDERR_TAIL);
@@ -170,7 +168,7 @@ impl Weight {
         let model = match &spec.agent {
             Agent::Codex(config) => config.model.as_str(),
             Agent::Claude(config) => config.model.as_str(),
-            Agent::Acp(_) => "",
+            Agent::Acp(config) => config.model.as_deref().unwrap_or_default(),
             // It has no model.
             Agent::Rehearsal(_) => return None,
         };

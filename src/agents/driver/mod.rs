@@ -46,11 +46,12 @@ pub(super) use folder::turn_name;
 use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns};
 use follow::{CutOff, FinishedTurn, Start};
 pub(super) use keep::{TurnPurpose, read_json};
-use keep::{forget_submitted, remember_usage, seen_usage, submitted, write_json};
+use keep::{forget_submitted, remember_usage, submitted, write_json};
 use launch::probe;
 pub use memory::Driver;
 pub use outcome::conversation;
 use outcome::{Progress, contract_broken, failed, finish};
+use usage_count::UsageCount;
 pub use watch::Watch;
 
 pub use keep::submit;
@@ -388,7 +389,7 @@ fn lay_out(spec: &RunSpec, schema_of: SchemaOf) -> Result<(String, Value), RunEr
     files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
     // What the conversation had used before is noted with the run, so that settling it a second time, after a
     // kill, counts the same.
-    let baseline = spec.resume.as_deref().map(|id| seen_usage(spec, id));
+    let baseline = spec.resume.as_deref().map(|id| UsageCount::before(spec, id));
     write_json(&spec.run_dir, BASELINE, &baseline.unwrap_or_default())?;
     write_json(&spec.run_dir, SPEC, spec)?;
     let input = match &spec.agent {

@@ -74,19 +74,18 @@ impl Progress {
     }
 }
 
-/// The conversation with which the next generation of a run goes on that was cut off and that nobody works on any more:
-/// an agent that takes a new one where it is lost goes on with the run's own, the others with the one that the run was
-/// begun with. What it has used until then is noted, which the next generation does not count as its own. Blocks.
+/// The conversation of a run that was cut off and that nobody works on any more, for the same agent to go on with; what it
+/// has used until then is noted, and none of the next one's. Only of agents that take a new one where it is lost. Blocks.
 #[must_use]
 pub fn conversation(run_dir: &Path, agent: &Agent) -> Option<String> {
     let spec =
         read_json::<RunSpec>(run_dir, SPEC).ok().flatten().filter(|it| it.agent == *agent)?;
+    match &spec.agent {
+        Agent::Acp(_) => {}
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => return None,
+    }
     let Progress { session, usage, .. } = Progress::of_turns_before(&spec, turns(run_dir)).ok()?;
-    let takes_a_new_one = match &spec.agent {
-        Agent::Acp(_) => true,
-        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => false,
-    };
-    let session = session.filter(|it| takes_a_new_one || spec.resume.as_ref() == Some(it))?;
+    let session = session?;
     if let Some(total) = usage.of_conversation() {
         remember_usage(&spec, &session, total);
     }

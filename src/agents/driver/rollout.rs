@@ -38,7 +38,7 @@ impl Rollout {
         }
     }
 
-    /// Takes all that is noted of its conversation into a turn that is over.
+    /// Takes all that is noted of its conversation into a turn that is over. Blocks.
     pub(super) fn count_all(&mut self, spec: &RunSpec, turn: &mut Turn) {
         // Its agent may have written there as well.
         for _ in 0..LOOKS {
@@ -47,6 +47,18 @@ impl Rollout {
                 break;
             }
         }
+    }
+
+    /// What a conversation that rests has used. Blocks.
+    pub(super) fn total_of(mut self, session_dir: &Path, thread: &str) -> Option<Usage> {
+        let mut last = None;
+        for _ in 0..LOOKS {
+            last = self.last_count(session_dir, thread).or(last);
+            if !self.has_more {
+                break;
+            }
+        }
+        last.map(|count| count.total)
     }
 
     /// Takes what is noted of its conversation into a turn.

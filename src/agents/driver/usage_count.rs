@@ -1,6 +1,7 @@
 //! What a run has used, by what its turns tell.
 
-use super::keep::minus;
+use super::keep::{minus, seen_usage};
+use super::rollout::Rollout;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::turn::Turn;
 use crate::domain::usage::Usage;
@@ -24,6 +25,12 @@ impl UsageCount {
     /// Of a run whose conversation had used this, after one that used that much to hand over to it.
     pub(super) fn since(baseline: Usage, handed_over: Usage) -> UsageCount {
         UsageCount { baseline, handed_over, ..UsageCount::default() }
+    }
+
+    /// What a conversation has used before a run goes on with it: as its agent notes, else as was seen last. Blocks.
+    pub(super) fn before(spec: &RunSpec, session: &str) -> Usage {
+        let noted = Rollout::of(&spec.agent).and_then(|it| it.total_of(&spec.session_dir, session));
+        noted.unwrap_or_else(|| seen_usage(spec, session))
     }
 
     /// Takes in what a turn tells.
@@ -59,8 +66,7 @@ impl UsageCount {
     }
 
     /// What its conversation has used, for the run that goes on with it; none where nothing is known of that.
-    pub(super) fn of_conversation(&self) -> Option<Usage> {
-        let is_known = self.total.is_some() || self.untold != Usage::default();
-        is_known.then(|| self.total.unwrap_or(self.baseline).plus(self.untold))
+    pub(super) const fn of_conversation(&self) -> Option<Usage> {
+        self.total
     }
 }

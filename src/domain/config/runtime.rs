@@ -582,6 +582,7 @@ impl Gates {
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),
             command_words: usual.command_words,
+            guarded_parts: usual.guarded_parts,
             binary_kb: self.binary_kb.map_or(usual.binary_kb, Positive::as_u32),
             wait_hours: self.wait_hours.map_or(usual.wait_hours, Positive::as_u32),
         }
@@ -618,6 +619,16 @@ impl RuntimeConfig {
                     "name a path, a folder or a glob in the project, such as deploy/ or *.tf",
                 ));
             }
+        }
+        let acp = &self.agents.acp;
+        if acp.model.is_some() && acp.server.is_none() && acp.model_url.is_none() {
+            return Err(Problem::at(
+                "agents.acp.model",
+                "no server is named that could be asked for it",
+            )
+            .hint(
+                "name an entry of `models` in agents.acp.server, or leave the model to the agent",
+            ));
         }
         limits::check_limits(&self.limits)?;
         limits::check_money(&self.budgets, &self.prices)?;

@@ -12,6 +12,7 @@ use crate::domain::item::Item;
 use crate::domain::policy::GateTable;
 use crate::domain::request::Request;
 use crate::domain::request_plan::RequestPlan;
+use crate::domain::run_by::FilePart;
 use crate::engine::turn::Turn;
 
 /// Folders that agents, checks or the repository's own machinery run by.
@@ -161,10 +162,14 @@ fn findings(
             }
             // A check runs it by its name.
             ContentFact::Script { name } => add(Guard::Machinery, path, name.clone()),
+            ContentFact::Part { name } if own.runs_by_part(path, name) => {
+                add(Guard::Machinery, path, name.clone());
+            }
             ContentFact::Secret { line } => add(Guard::Secret, path, line.to_string()),
             ContentFact::Gone
             | ContentFact::Restored { .. }
             | ContentFact::Dependency { .. }
+            | ContentFact::Part { .. }
             | ContentFact::Binary { .. } => {}
         }
     }
@@ -182,8 +187,18 @@ pub(in crate::engine) fn machinery<'a>(
     candidate: &'a Candidate,
 ) -> Option<&'a str> {
     let own = Guarded::by(table);
-    let mut paths = candidate.paths.iter().map(|changed| changed.path.as_str());
-    paths.find(|path| own.has(path))
+    let by_content = candidate.marks.iter().filter(|mark| match &mark.what {
+        ContentFact::Script { .. } => true,
+        ContentFact::Part { name } => own.runs_by_part(&mark.path, name),
+        ContentFact::Gone
+        | ContentFact::Restored { .. }
+        | ContentFact::Dependency { .. }
+        | ContentFact::Binary { .. }
+        | ContentFact::Secret { .. } => false,
+    });
+    let paths = candidate.paths.iter().map(|changed| changed.path.as_str());
+    let by_path = paths.filter(|path| own.has(path));
+    by_path.chain(by_content.map(|mark| mark.path.as_str())).next()
 }
 
 /// What agents or checks run by.
@@ -191,6 +206,7 @@ struct Guarded<'t> {
     /// What the table says: each entry with all that lies below it, a pattern without a slash in any folder.
     named: GlobSet,
     command_words: &'t [String],
+    parts: &'t [FilePart],
 }
 
 impl Guarded<'_> {
@@ -203,7 +219,16 @@ impl Guarded<'_> {
             [globset::escape(&entry), entry].map(|it| [format!("{it}/**"), it])
         });
         let all: Vec<String> = all.flatten().collect();
-        Guarded { named: globs(&all), command_words: &table.command_words }
+        Guarded {
+            named: globs(&all),
+            command_words: &table.command_words,
+            parts: &table.guarded_parts,
+        }
+    }
+
+    /// Whether a check runs by that part of a file.
+    fn runs_by_part(&self, path: &str, name: &str) -> bool {
+        self.parts.iter().any(|part| part.file == file_name(path) && part.name == name)
     }
 
     fn has(&self, path: &str) -> bool {
@@ -434,6 +459,21 @@ mod tests {
         assert_eq!(guards("`old.rs`를 지우고 back.rs를 되살려 줘", None), all[2..]);
         let hidden = change_of_hidden();
         assert_eq!(found("remove .env.", None, &hidden), []);
+    }
+
+    #[test]
+    fn a_part_counts_where_a_check_runs_by_it() {
+        let part = |name: &str| ContentFact::Part { name: name.to_owned() };
+        let of = [("web/package.json", part("jest")), ("pyproject.toml", part("tool.ruff"))];
+        let change = change(&["web/package.json", "pyproject.toml"], &of);
+        let guarded_parts =
+            vec![FilePart { file: "package.json".to_owned(), name: "jest".to_owned() }];
+        let table = GateTable { guarded_parts, ..GateTable::default() };
+        let found = findings(&table, &Request::default(), None, &change);
+        let told: Vec<_> = found.iter().map(|it| (it.guard, it.detail.as_str())).collect();
+        assert_eq!(told, [(Guard::Machinery, "jest")]);
+        assert_eq!(machinery(&table, &change), Some("web/package.json"));
+        assert_eq!(machinery(&GateTable::default(), &change), None);
     }
 
     fn change_of_hidden() -> Candidate {
