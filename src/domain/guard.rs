@@ -73,7 +73,7 @@ pub enum ContentFact {
         /// Its name.
         name: String,
     },
-    /// A part of it by which checks may run, among others (`domain::run_by::PARTS`), says something else now, is new or is
+    /// A part of it by which checks may run, among others (`domain::run_by::PROGRAMS`), says something else now, is new or is
     /// gone.
     Part {
         /// Its name.

@@ -241,9 +241,12 @@ pub struct GateTable {
     /// where it begins with `./`.
     #[serde(default)]
     pub command_words: Vec<String>,
-    /// Parts of files by which these commands run.
+    /// Names of files by which these commands run, in any folder; a star stands for anything.
     #[serde(default)]
-    pub guarded_parts: Vec<FilePart>,
+    pub guarded_names: BTreeSet<String>,
+    /// Parts of files by which they run.
+    #[serde(default)]
+    pub guarded_parts: BTreeSet<FilePart>,
     /// The size from which a binary file is large.
     #[serde(default = "one_mebibyte")]
     pub binary_kb: u32,
@@ -354,7 +357,8 @@ impl Default for GateTable {
             action: Stance::Allow,
             guarded: Vec::new(),
             command_words: Vec::new(),
-            guarded_parts: Vec::new(),
+            guarded_names: BTreeSet::new(),
+            guarded_parts: BTreeSet::new(),
             binary_kb: one_mebibyte(),
             wait_hours: 168,
         }

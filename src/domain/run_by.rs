@@ -12,20 +12,159 @@ const LEAD_ON: [&str; 37] = [
     "command", "eval",
 ];
 
+/// A program by which checks run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Its own files, in any folder.
+    pub files: &'static [&'static str],
+    /// What it reads of files that are for others as well: the file's name, and the table, section or field.
+    pub parts: &'static [(&'static str, &'static str)],
+}
+
+const fn own(name: &'static str, files: &'static [&'static str]) -> Program {
+    Program { name, files, parts: &[] }
+}
+
+/// Those that are known, by their own documentation.
+pub const PROGRAMS: [Program; 37] = [
+    own("make", &["Makefile", "makefile", "GNUmakefile"]),
+    own("just", &["justfile", "Justfile", ".justfile"]),
+    own("task", &["Taskfile.yml", "Taskfile.yaml"]),
+    own("nox", &["noxfile.py"]),
+    own("pre-commit", &[]),
+    Program {
+        name: "tox",
+        files: &["tox.ini", "tox.toml"],
+        parts: &[("pyproject.toml", "tool.tox"), ("setup.cfg", "tox"), ("setup.cfg", "testenv")],
+    },
+    Program { name: "poe", files: &["poe_tasks.toml"], parts: &[("pyproject.toml", "tool.poe")] },
+    Program {
+        name: "hatch",
+        files: &["hatch.toml"],
+        parts: &[("pyproject.toml", "tool.hatch.envs")],
+    },
+    Program { name: "pdm", files: &[], parts: &[("pyproject.toml", "tool.pdm.scripts")] },
+    Program {
+        name: "cargo",
+        files: &["clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml", "deny.toml"],
+        parts: &[
+            ("Cargo.toml", "lints"),
+            ("Cargo.toml", "workspace.lints"),
+            ("Cargo.toml", "lib.test"),
+            ("Cargo.toml", "lib.doctest"),
+            ("Cargo.toml", "lib.harness"),
+            ("Cargo.toml", "test"),
+            ("Cargo.toml", "package.autotests"),
+        ],
+    },
+    Program {
+        name: "pytest",
+        files: &["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc"],
+        parts: &[
+            ("pyproject.toml", "tool.pytest"),
+            ("pyproject.toml", "tool.coverage"),
+            ("setup.cfg", "tool:pytest"),
+            ("setup.cfg", "coverage"),
+            ("tox.ini", "pytest"),
+            ("tox.ini", "coverage"),
+        ],
+    },
+    Program {
+        name: "coverage",
+        files: &[".coveragerc"],
+        parts: &[
+            ("pyproject.toml", "tool.coverage"),
+            ("setup.cfg", "coverage"),
+            ("tox.ini", "coverage"),
+        ],
+    },
+    Program {
+        name: "ruff",
+        files: &["ruff.toml", ".ruff.toml"],
+        parts: &[("pyproject.toml", "tool.ruff")],
+    },
+    Program {
+        name: "mypy",
+        files: &["mypy.ini", ".mypy.ini"],
+        parts: &[("pyproject.toml", "tool.mypy"), ("setup.cfg", "mypy")],
+    },
+    Program {
+        name: "pyright",
+        files: &["pyrightconfig.json"],
+        parts: &[("pyproject.toml", "tool.pyright")],
+    },
+    Program {
+        name: "basedpyright",
+        files: &["pyrightconfig.json"],
+        parts: &[("pyproject.toml", "tool.basedpyright")],
+    },
+    Program {
+        name: "flake8",
+        files: &[".flake8"],
+        parts: &[("setup.cfg", "flake8"), ("tox.ini", "flake8")],
+    },
+    Program {
+        name: "pylint",
+        files: &["pylintrc", ".pylintrc", "pylintrc.toml", ".pylintrc.toml"],
+        parts: &[("pyproject.toml", "tool.pylint"), ("setup.cfg", "pylint")],
+    },
+    Program { name: "black", files: &[], parts: &[("pyproject.toml", "tool.black")] },
+    Program {
+        name: "isort",
+        files: &[".isort.cfg"],
+        parts: &[("pyproject.toml", "tool.isort"), ("setup.cfg", "isort"), ("tox.ini", "isort")],
+    },
+    Program {
+        name: "eslint",
+        files: &["eslint.config.*", ".eslintrc", ".eslintrc.*", ".eslintignore"],
+        parts: &[("package.json", "eslintConfig"), ("package.json", "eslintIgnore")],
+    },
+    own("biome", &["biome.json", "biome.jsonc"]),
+    Program {
+        name: "prettier",
+        files: &["prettier.config.*", ".prettierrc", ".prettierrc.*", ".prettierignore"],
+        parts: &[("package.json", "prettier")],
+    },
+    own("tsc", &["tsconfig.json", "tsconfig.*.json"]),
+    Program { name: "jest", files: &["jest.config.*"], parts: &[("package.json", "jest")] },
+    own("vitest", &["vitest.config.*", "vitest.workspace.*", "vite.config.*"]),
+    Program { name: "mocha", files: &[".mocharc.*"], parts: &[("package.json", "mocha")] },
+    Program { name: "ava", files: &["ava.config.*"], parts: &[("package.json", "ava")] },
+    Program { name: "nyc", files: &[".nycrc", ".nycrc.*"], parts: &[("package.json", "nyc")] },
+    Program { name: "c8", files: &[".c8rc", ".c8rc.*"], parts: &[("package.json", "c8")] },
+    own("playwright", &["playwright.config.*"]),
+    own("golangci-lint", &[".golangci.*"]),
+    own("rspec", &[".rspec"]),
+    own("rubocop", &[".rubocop.yml"]),
+    own("phpunit", &["phpunit.xml", "phpunit.xml.dist"]),
+    own("phpstan", &["phpstan.neon", "phpstan.neon.dist"]),
+    own("shellcheck", &[".shellcheckrc"]),
+];
+
+/// Those that run whatever a file of the project says.
+const RUNNERS: [&str; 9] =
+    ["make", "just", "task", "nox", "tox", "pre-commit", "poe", "hatch", "pdm"];
+/// Those that run the scripts of a `package.json`, and what such scripts run.
+const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+const BY_SCRIPT: [&str; 9] =
+    ["eslint", "biome", "prettier", "jest", "vitest", "mocha", "ava", "nyc", "c8"];
+/// What is edited for other reasons as well: only where it is named.
+const WHERE_NAMED: [&str; 1] = ["tsc"];
+
 /// What a command runs by.
 #[derive(Debug, Default)]
 pub struct RunBy {
     /// Words that may name a file of the project; with `./` before it in any folder, because a text for a shell may go
     /// there first.
     pub words: Vec<String>,
-    /// Names of files by which one of its programs runs, in any folder.
-    pub files: Vec<&'static str>,
-    /// Parts of files by which one of its programs runs.
-    pub parts: Vec<FilePart>,
+    /// Its programs that are known, and those that one of them may run.
+    pub programs: Vec<&'static Program>,
 }
 
 /// A part of a file that is for many programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FilePart {
     /// The file's name, in any folder.
     pub file: String,
@@ -33,42 +172,43 @@ pub struct FilePart {
     pub name: String,
 }
 
-/// Programs by which checks may run, each with a file that is for others as well and what of it this program reads.
-pub const PARTS: [(&str, &str, &str); 28] = [
-    ("pytest", "pyproject.toml", "tool.pytest"),
-    ("pytest", "setup.cfg", "tool:pytest"),
-    ("pytest", "tox.ini", "pytest"),
-    ("coverage", "pyproject.toml", "tool.coverage"),
-    ("coverage", "setup.cfg", "coverage"),
-    ("ruff", "pyproject.toml", "tool.ruff"),
-    ("mypy", "pyproject.toml", "tool.mypy"),
-    ("mypy", "setup.cfg", "mypy"),
-    ("pyright", "pyproject.toml", "tool.pyright"),
-    ("basedpyright", "pyproject.toml", "tool.basedpyright"),
-    ("flake8", "setup.cfg", "flake8"),
-    ("flake8", "tox.ini", "flake8"),
-    ("pylint", "pyproject.toml", "tool.pylint"),
-    ("black", "pyproject.toml", "tool.black"),
-    ("isort", "pyproject.toml", "tool.isort"),
-    ("tox", "pyproject.toml", "tool.tox"),
-    ("tox", "setup.cfg", "tox"),
-    ("jest", "package.json", "jest"),
-    ("mocha", "package.json", "mocha"),
-    ("ava", "package.json", "ava"),
-    ("eslint", "package.json", "eslintConfig"),
-    ("eslint", "package.json", "eslintIgnore"),
-    ("prettier", "package.json", "prettier"),
-    ("cargo", "Cargo.toml", "lints"),
-    ("cargo", "Cargo.toml", "workspace.lints"),
-    ("cargo", "Cargo.toml", "lib.test"),
-    ("cargo", "Cargo.toml", "lib.doctest"),
-    ("cargo", "Cargo.toml", "package.autotests"),
-];
+impl RunBy {
+    /// The programs of a check. One that names none runs a script or the like, and so it may be any of them.
+    #[must_use]
+    pub fn of_check(&self) -> Vec<&'static Program> {
+        match self.programs.is_empty() {
+            true => any().collect(),
+            false => self.programs.clone(),
+        }
+    }
+}
 
-/// Those that the scripts of a `package.json` run, without a word about it in the command of a check.
-const BY_SCRIPT: [&str; 5] = ["jest", "mocha", "ava", "eslint", "prettier"];
-/// The programs that run such scripts.
-const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+impl Program {
+    /// What it reads of files that are for others as well.
+    pub fn file_parts(&self) -> impl Iterator<Item = FilePart> {
+        let parts = self.parts.iter();
+        parts.map(|(file, name)| FilePart { file: (*file).to_owned(), name: (*name).to_owned() })
+    }
+}
+
+/// All that something unknown may run.
+fn any() -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter().filter(|it| !RUNNERS.contains(&it.name) && !WHERE_NAMED.contains(&it.name))
+}
+
+/// The programs that a word of a command stands for.
+fn programs_of(word: &str) -> impl Iterator<Item = &'static Program> {
+    let name = match word.rsplit('/').next().unwrap_or_default() {
+        "py.test" => "pytest",
+        "gmake" => "make",
+        name => name,
+    };
+    let by_script = SCRIPT_RUNNERS.contains(&name).then_some(BY_SCRIPT).into_iter().flatten();
+    let run = RUNNERS.contains(&name).then(any).into_iter().flatten();
+    let is_meant = move |it: &&Program| it.name == name;
+    let of_script = by_script.filter_map(|name| PROGRAMS.iter().find(|it| it.name == name));
+    PROGRAMS.iter().filter(is_meant).chain(of_script).chain(run)
+}
 
 /// What the command of a project that lies there runs by.
 #[must_use]
@@ -77,9 +217,11 @@ pub fn run_by(command: &[String], project: &Path) -> RunBy {
     for argument in command {
         let is_text = argument.contains(char::is_whitespace);
         let words = if is_text { of_text(argument) } else { argument.split(is_sign).collect() };
+        // An option's value may stand before a program.
+        for word in argument.split(|it: char| it.is_whitespace() || is_sign(it)) {
+            found.programs.extend(programs_of(word));
+        }
         for word in words {
-            found.files.extend(files_of(word));
-            found.parts.extend(parts_of(word));
             let word =
                 Path::new(word).strip_prefix(project).ok().and_then(Path::to_str).unwrap_or(word);
             let name = word.trim_start_matches("./");
@@ -126,49 +268,6 @@ fn leads_on(word: &str) -> bool {
     name.is_empty() || LEAD_ON.contains(&name)
 }
 
-/// The files of a project by which a program runs, and that say what of the project it looks at.
-fn files_of(program: &str) -> &'static [&'static str] {
-    match program.rsplit('/').next().unwrap_or_default() {
-        "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
-        "just" => &["justfile", "Justfile", ".justfile"],
-        "task" => &["Taskfile.yml", "Taskfile.yaml"],
-        "tox" => &["tox.ini"],
-        "nox" => &["noxfile.py"],
-        "cargo" => &["clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml", "deny.toml"],
-        "pytest" | "py.test" => &["pytest.ini", ".pytest.ini"],
-        "ruff" => &["ruff.toml", ".ruff.toml"],
-        "mypy" => &["mypy.ini", ".mypy.ini"],
-        "pyright" | "basedpyright" => &["pyrightconfig.json"],
-        "flake8" => &[".flake8"],
-        "pylint" => &["pylintrc", ".pylintrc"],
-        "eslint" => &["eslint.config.*", ".eslintrc", ".eslintrc.*", ".eslintignore"],
-        "biome" => &["biome.json", "biome.jsonc"],
-        "prettier" => &["prettier.config.*", ".prettierrc", ".prettierrc.*", ".prettierignore"],
-        "tsc" => &["tsconfig.json", "tsconfig.*.json"],
-        "jest" => &["jest.config.*"],
-        "vitest" => &["vitest.config.*", "vitest.workspace.*"],
-        "mocha" => &[".mocharc.*"],
-        "golangci-lint" => &[".golangci.*"],
-        "rspec" => &[".rspec"],
-        "rubocop" => &[".rubocop.yml"],
-        "phpunit" => &["phpunit.xml", "phpunit.xml.dist"],
-        "shellcheck" => &[".shellcheckrc"],
-        _ => &[],
-    }
-}
-
-/// The parts of files by which a program runs.
-fn parts_of(program: &str) -> impl Iterator<Item = FilePart> {
-    let program = match program.rsplit('/').next().unwrap_or_default() {
-        "py.test" => "pytest",
-        name => name,
-    };
-    let runs_scripts = SCRIPT_RUNNERS.contains(&program);
-    let is_run = move |it: &str| it == program || runs_scripts && BY_SCRIPT.contains(&it);
-    let found = PARTS.into_iter().filter(move |(program, ..)| is_run(program));
-    found.map(|(_, file, name)| FilePart { file: file.to_owned(), name: name.to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,28 +304,38 @@ mod tests {
         for command in
             [&["env", "A=1", "make", "test"][..], &["sh", "-c", "timeout 60 make -C sub"]]
         {
-            assert_eq!(run_by(command).files[..1], ["Makefile"], "{command:?}");
+            assert_eq!(run_by(command).programs[0].name, "make", "{command:?}");
         }
-        for (command, file) in [
-            (&["python", "-m", "pytest", "-q"][..], "pytest.ini"),
-            (&["sh", "-c", "cd web && npx eslint ."], ".eslintignore"),
-            (&["uv", "run", "ruff", "check", "."], "ruff.toml"),
+        for (command, file, part) in [
+            (&["python", "-m", "pytest", "-q"][..], "pytest.ini", "tool.pytest"),
+            (&["sh", "-c", "uv run --group test pytest"], ".coveragerc", "tool.coverage"),
+            (&["sh", "-c", "cd web && npx eslint ."], ".eslintignore", "eslintConfig"),
+            (&["sh", "-c", "cd web && npm test"], "vite.config.*", "jest"),
+            (&["uv", "run", "ruff", "check", "."], "ruff.toml", "tool.ruff"),
+            (&["make", "test"], "Makefile", "tool.ruff"),
+            (&["tox", "-e", "py"], "tox.ini", "tool.pytest"),
+            (&["cargo", "test"], "clippy.toml", "lints"),
+            // Nobody knows what it runs.
+            (&["sh", "ci.sh"], ".flake8", "tool.mypy"),
         ] {
-            assert!(run_by(command).files.contains(&file), "{command:?}");
+            let programs = run_by(command).of_check();
+            assert!(programs.iter().any(|it| it.files.contains(&file)), "{command:?} {file}");
+            let mut parts = programs.iter().flat_map(|it| it.file_parts());
+            assert!(parts.any(|it| it.name == part), "{command:?} {part}");
         }
-        for (command, part) in [
-            (&["python", "-m", "pytest", "-q"][..], Some("tool.pytest")),
-            (&["sh", "-c", "cd web && npm test"], Some("jest")),
-            (&["cargo", "test"], Some("lints")),
-            (&["echo", "pytest.ini"], None),
-        ] {
-            let parts = run_by(command).parts;
-            match part {
-                Some(part) => {
-                    assert!(parts.iter().any(|it| it.name == part), "{command:?}: {parts:?}")
-                }
-                None => assert!(parts.is_empty(), "{command:?}: {parts:?}"),
-            }
-        }
+        let of = |command: &[&str]| {
+            run_by(command).of_check().into_iter().map(|it| it.name).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["cargo", "test"]), ["cargo"]);
+        assert_eq!(of(&["pytest", "tests/make.py"]), ["pytest"]);
+        let script = of(&["sh", "ci.sh"]);
+        assert!(!script.contains(&"make") && !script.contains(&"tsc"), "{script:?}");
+        assert!(
+            RUNNERS
+                .iter()
+                .chain(&BY_SCRIPT)
+                .chain(&WHERE_NAMED)
+                .all(|name| { PROGRAMS.iter().any(|it| it.name == *name) })
+        );
     }
 }

@@ -281,6 +281,8 @@ pub(super) fn merged(
         "elsewhere": notes.elsewhere,
         "lost": notes.lost,
         "left_out": request.work.planned.as_ref().map(RequestPlan::left_out),
+        "not_checked": request.work.qa_remarks.not_checked,
+        "risks": request.work.qa_remarks.risks,
     });
     ending::end(turn, id, RequestStatus::Committed, "final.committed", values);
     verify::landed(turn, id, commit);

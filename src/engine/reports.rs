@@ -29,7 +29,8 @@ use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{
-    EventKind, ReplyRoute, Request, RequestStatus, RoutingContext, SelectionSource,
+    EventKind, QaRemarks, ReplyRoute, Request, RequestStatus, RequestWork, RoutingContext,
+    SelectionSource,
 };
 use crate::domain::result::{EvidenceResult, ResultStatus, RoleResult};
 use crate::domain::role::Role;
@@ -290,7 +291,7 @@ fn step_result(
     let failed_checks = request.work.evidence.as_ref().map(Evidence::failed).unwrap_or_default();
     claims::hold_against(turn, id, report, result);
     keep_criteria(turn, id, result);
-    keep_unjudged(turn, id, result, &criteria);
+    keep_qa_verdict(turn, id, result, &criteria);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
@@ -332,8 +333,17 @@ fn step_result(
     }
 }
 
-/// What QA leaves to a person is asked about before the change lands, whoever has it until then.
-fn keep_unjudged(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult, criteria: &[Criterion]) {
+/// Remarks of QA of one kind that are kept.
+const REMARKS: usize = 6;
+
+/// What QA leaves to a person is asked about before the change lands, whoever has it until then; what it has not checked,
+/// and the risks that it sees, are told with it.
+fn keep_qa_verdict(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    result: &RoleResult,
+    criteria: &[Criterion],
+) {
     let Some(verdict) = &result.proposals.qa_validation else { return };
     let abstains =
         verdict.evidence_matrix.iter().filter(|row| row.result == EvidenceResult::Abstain);
@@ -348,8 +358,17 @@ fn keep_unjudged(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult, crite
         detail: say::cut(&row.evidence, 200),
     });
     let left: Vec<GuardFinding> = left.collect();
-    if let Some(request) = turn.edit(id).filter(|request| request.work.unjudged != left) {
-        request.work.unjudged = left;
+    let lines = |said: &[String]| -> Vec<String> {
+        let said = said.iter().map(|line| say::cut(line, 300)).filter(|line| !line.is_empty());
+        said.take(REMARKS).collect()
+    };
+    let remarks = QaRemarks {
+        not_checked: lines(&verdict.not_checked),
+        risks: lines(&verdict.residual_risks),
+    };
+    let is_new = |work: &RequestWork| work.unjudged != left || work.qa_remarks != remarks;
+    if let Some(request) = turn.edit(id).filter(|request| is_new(&request.work)) {
+        (request.work.unjudged, request.work.qa_remarks) = (left, remarks);
     }
 }
 

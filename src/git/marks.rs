@@ -59,9 +59,8 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
         {
             marks.push(mark(ContentFact::Script { name }));
         }
-        let parts =
-            old.as_ref().map(|old| file_parts::changed_parts(&path, old.content(), blob.content()));
-        for name in parts.into_iter().flatten() {
+        let old = old.as_ref().map(Blob::content);
+        for name in file_parts::changed_parts(&path, old, blob.content()) {
             marks.push(mark(ContentFact::Part { name: name.to_owned() }));
         }
         if blob.is_binary() && blob.size() >= SMALL && now != before && !went.contains(&now) {

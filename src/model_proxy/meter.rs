@@ -132,7 +132,7 @@ impl Meter {
     /// Takes what the agent says that it has used so far; whether that is what the run may spend. Where its calls come by
     /// here, that is known better.
     pub(super) fn tell(self: &Arc<Self>, told: Usage) -> bool {
-        let told = self.models.prices.priced(&self.asked, told);
+        let told = self.priced(told);
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.counted.requests > 0 {
@@ -143,6 +143,11 @@ impl Meter {
         self.spending.set(told);
         Arc::clone(self).keep_later();
         self.is_spent()
+    }
+
+    /// What an agent tells, with what it costs by the model that it is to ask.
+    pub(super) fn priced(&self, told: Usage) -> Usage {
+        self.models.prices.priced(&self.asked, told)
     }
 
     /// Whether the run has spent what it may.

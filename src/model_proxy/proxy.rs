@@ -113,6 +113,7 @@ impl ModelProxy {
         let MeterReading { usage, requests, guessed, told: seen, .. } = self.counted();
         if requests == 0 {
             // Its end may not be known, where what it told before is.
+            let told = self.meter.priced(told);
             let most = if seen.tokens() > told.tokens() { seen } else { told };
             return Usage { cost_usd: seen.cost_usd.max(told.cost_usd), ..most };
         }

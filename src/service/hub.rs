@@ -112,7 +112,8 @@ impl Hub {
         policy.check_names = plan.checks.iter().map(|check| check.name.clone()).collect();
         policy.checks_digest.clone_from(&plan.digest);
         (policy.gates.guarded, policy.gates.command_words) = (gates.guarded, gates.command_words);
-        policy.gates.guarded_parts = gates.guarded_parts;
+        (policy.gates.guarded_names, policy.gates.guarded_parts) =
+            (gates.guarded_names, gates.guarded_parts);
     }
 
     /// Learns which checks the project shows, where none are configured.

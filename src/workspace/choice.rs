@@ -18,7 +18,7 @@ pub struct Choice {
     pub agent: AgentKind,
     /// The profile that it was chosen by.
     pub profile: Profile,
-    /// The model; for an agent that speaks the protocol its command, with the model where it is told one.
+    /// The model; the command for agents that choose it themselves.
     pub model: String,
     /// How long it may think.
     pub reasoning: Reasoning,
@@ -62,13 +62,10 @@ impl Workspace {
                 Some(model) => (model.clone(), "agents.claude.model".to_owned()),
                 None => (CLAUDE_USUAL.to_owned(), "claude".to_owned()),
             },
-            AgentKind::Acp => {
-                let set = &runtime.agents.acp;
-                let words: Vec<_> =
-                    set.command.iter().chain(&set.model).map(String::as_str).collect();
-                let key = if set.model.is_some() { "model" } else { "command" };
-                (words.join(" "), format!("agents.acp.{key}"))
-            }
+            AgentKind::Acp => match &runtime.agents.acp.model {
+                Some(model) => (model.clone(), "agents.acp.model".to_owned()),
+                None => (runtime.agents.acp.command.join(" "), "agents.acp.command".to_owned()),
+            },
             AgentKind::Codex | AgentKind::Rehearsal => {
                 (spec.model.clone(), format!("roles/{role}.yaml"))
             }
@@ -146,7 +143,7 @@ mod tests {
         check(acp, developer, Different, ("gemini --acp", High, "agents.acp.command"));
         let named =
             "agents: {default: acp, acp: {command: [opencode, acp], server: ours, model: qwen3}}";
-        check(named, developer, Different, ("opencode acp qwen3", High, "agents.acp.model"));
+        check(named, developer, Different, ("qwen3", High, "agents.acp.model"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::domain::policy::{
 };
 use crate::domain::role::Role;
 use crate::domain::routes::Routes;
-use crate::domain::run_by::{RunBy, run_by};
+use crate::domain::run_by::run_by;
 use crate::platform::{files, machine};
 
 /// A workspace whose files have been read and found right.
@@ -207,17 +207,25 @@ impl Workspace {
     pub fn gates(&self, runtime: &RuntimeConfig) -> GateTable {
         let mut table = runtime.gates.table();
         let project = self.project_root();
-        let checks = runtime.checks.iter().map(|check| (&check.command, &[][..]));
+        let checks = runtime.checks.iter().map(|check| (&check.command, None));
         // The files that decide what is prepared have a gate of their own.
-        let prepare = runtime.prepare.iter().map(|it| (&it.command, it.files.as_slice()));
+        let prepare = runtime.prepare.iter().map(|it| (&it.command, Some(&it.files)));
         for (command, decide) in checks.chain(prepare) {
-            let RunBy { words, files, parts } = run_by(command.as_slice(), &project);
-            table.guarded_parts.extend(parts);
-            table.guarded.extend(files.iter().map(|file| format!("**/{file}")));
-            let has_gate = |word: &String| {
-                table.prepare != Stance::Allow && decide.iter().any(|file| file.as_str() == word)
+            let run_by = run_by(command.as_slice(), &project);
+            let programs = match decide {
+                None => run_by.of_check(),
+                Some(_) => run_by.programs,
             };
-            table.command_words.extend(words.into_iter().filter(|word| !has_gate(word)));
+            for program in programs {
+                table.guarded_parts.extend(program.file_parts());
+                table.guarded_names.extend(program.files.iter().map(|name| (*name).to_owned()));
+            }
+            let has_gate = |word: &String| {
+                table.prepare != Stance::Allow
+                    && decide.into_iter().flatten().any(|file| file.as_str() == word)
+            };
+            let words = run_by.words.into_iter().filter(|word| !has_gate(word));
+            table.command_words.extend(words);
         }
         table
     }

@@ -19,6 +19,7 @@ use crate::domain::conversation::{ContextLevel, Fill, FillUnit, HandedOver, wind
 use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise;
+use crate::platform::tasks;
 
 /// Bytes of a summary.
 const SUMMARY: usize = 8 << 10;
@@ -105,7 +106,12 @@ impl Driver {
             "type": "object", "properties": {"summary": {"type": "string"}},
             "required": ["summary"], "additionalProperties": false,
         });
-        let mut count = UsageCount::since(UsageCount::before(spec, earlier), Usage::default());
+        let before = {
+            let (spec, earlier) = (spec.clone(), earlier.to_owned());
+            tasks::blocking(move || UsageCount::before(&spec, &earlier)).await
+        };
+        let before = before.map_err(|error| error.to_string())?;
+        let mut count = UsageCount::since(before, Usage::default());
         let turn = async {
             files::create_dir_all(&spec.run_dir)?;
             files::set_mode(&spec.run_dir, 0o700)?;

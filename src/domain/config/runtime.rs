@@ -582,6 +582,7 @@ impl Gates {
             action: self.action.unwrap_or(usual.action),
             guarded: self.guarded.clone(),
             command_words: usual.command_words,
+            guarded_names: usual.guarded_names,
             guarded_parts: usual.guarded_parts,
             binary_kb: self.binary_kb.map_or(usual.binary_kb, Positive::as_u32),
             wait_hours: self.wait_hours.map_or(usual.wait_hours, Positive::as_u32),

@@ -30,7 +30,7 @@ pub use followup::Followup;
 pub use outcome::{RequestOutcome, SkipDecision};
 pub use route::{RequestRoute, RoutingContext, SelectionSource};
 pub use spent::Spent;
-pub use work::{Car, RequestWork};
+pub use work::{Car, QaRemarks, RequestWork};
 
 words! {
     /// Where a request stands.

@@ -28,6 +28,22 @@ pub struct Car {
     pub commit: String,
 }
 
+/// What QA says of a change besides its verdict, for whoever relies on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QaRemarks {
+    /// What it has not checked.
+    pub not_checked: Vec<String>,
+    /// What may go wrong all the same.
+    pub risks: Vec<String>,
+}
+
+impl QaRemarks {
+    fn is_empty(&self) -> bool {
+        self.not_checked.is_empty() && self.risks.is_empty()
+    }
+}
+
 /// The work on a request: what a role or a person does with it now, the commit that it comes to, and what was spent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -83,6 +99,9 @@ pub struct RequestWork {
     /// The criteria of the candidate that QA left to a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unjudged: Vec<GuardFinding>,
+    /// What QA said of the candidate besides its verdict.
+    #[serde(skip_serializing_if = "QaRemarks::is_empty")]
+    pub qa_remarks: QaRemarks,
     /// What a person has accepted of what guards found in the candidate. It counts while the work stays the same,
     /// wherever it is moved to.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -213,6 +213,8 @@ fn card(policy: &Policy, request: &Request, gate: &Gate, expires_at: Timestamp) 
             values["findings"] = by_guard(&gate.findings);
             values["diff"] = json!(candidate.excerpt);
             values["red_before"] = json!(say::red_before(request));
+            values["not_checked"] = json!(request.work.qa_remarks.not_checked);
+            values["risks"] = json!(request.work.qa_remarks.risks);
             values["shown"] = json!(gate.shown_checks.as_ref().map(|shown| json!({
                 "checks": command_lines(&shown.checks),
                 "prepare": command_lines(&shown.prepare),

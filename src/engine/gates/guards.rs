@@ -206,7 +206,8 @@ struct Guarded<'t> {
     /// What the table says: each entry with all that lies below it, a pattern without a slash in any folder.
     named: GlobSet,
     command_words: &'t [String],
-    parts: &'t [FilePart],
+    names: &'t BTreeSet<String>,
+    parts: &'t BTreeSet<FilePart>,
 }
 
 impl Guarded<'_> {
@@ -222,6 +223,7 @@ impl Guarded<'_> {
         Guarded {
             named: globs(&all),
             command_words: &table.command_words,
+            names: &table.guarded_names,
             parts: &table.guarded_parts,
         }
     }
@@ -239,10 +241,18 @@ impl Guarded<'_> {
             Some(name) => path == name || path.ends_with(&format!("/{name}")),
             None => path == word,
         };
+        let is_named = |name: &String| match name.split_once('*') {
+            Some((begin, end)) => {
+                let rest = file_name(path).strip_prefix(begin);
+                rest.is_some_and(|rest| rest.ends_with(end))
+            }
+            None => file_name(path) == name,
+        };
         self.named.is_match(path)
             || self.command_words.iter().any(is_run)
             || FOLDERS.iter().any(below)
             || FILES.contains(&file_name(path))
+            || self.names.iter().any(is_named)
     }
 }
 
@@ -368,6 +378,7 @@ mod tests {
             command_words: ["scripts/ci.sh", "./ci.sh", "./go/x.sh", "tests"]
                 .map(str::to_owned)
                 .into(),
+            guarded_names: ["jest.config.*", ".flake8"].map(str::to_owned).into(),
             ..GateTable::default()
         };
         let own = Guarded::by(&table);
@@ -394,6 +405,8 @@ mod tests {
             "db/one/two.sql",
             // No pattern, so it means itself.
             "a[.txt",
+            "web/jest.config.js",
+            ".flake8",
         ] {
             assert!(own.has(path), "{path}");
         }
@@ -406,6 +419,8 @@ mod tests {
             "opsx",
             "tests/a.rs",
             "main.tf.md",
+            "jest.confi",
+            "a.flake8",
         ] {
             assert!(!own.has(path), "{path}");
         }
@@ -467,7 +482,7 @@ mod tests {
         let of = [("web/package.json", part("jest")), ("pyproject.toml", part("tool.ruff"))];
         let change = change(&["web/package.json", "pyproject.toml"], &of);
         let guarded_parts =
-            vec![FilePart { file: "package.json".to_owned(), name: "jest".to_owned() }];
+            [FilePart { file: "package.json".to_owned(), name: "jest".to_owned() }].into();
         let table = GateTable { guarded_parts, ..GateTable::default() };
         let found = findings(&table, &Request::default(), None, &change);
         let told: Vec<_> = found.iter().map(|it| (it.guard, it.detail.as_str())).collect();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::scenes::{report, work_until};
-use super::world::{GUILD, OWNER, World, make_test, policy, press, result};
+use super::world::{GUILD, OWNER, Todo, World, good, make_test, policy, press, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
@@ -266,6 +266,36 @@ fn what_agents_run_by_is_never_changed_without_a_person() {
     world.command(press(&gate, ButtonAct::Approve));
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn what_qa_has_not_checked_and_the_risks_it_sees_are_told_with_the_change() {
+    let mut world = World::new(unproven());
+    let id = world.message("do it");
+    while let Some(todo) = world.todo().first().cloned() {
+        match &todo {
+            Todo::Run(run) if world.state.envelopes[run].target_role == Role::Qa => {
+                let mut said = good(Role::Qa, world.state.envelopes[run].step);
+                let verdict = said.proposals.qa_validation.as_mut().expect("a verdict");
+                verdict.not_checked = vec!["a narrow window".to_owned(), " ".to_owned()];
+                verdict.residual_risks = vec!["it is never emptied".to_owned()];
+                world.run(run, RunOutcome::Result(Arc::new(said)));
+            }
+            _ => world.do_well(&todo),
+        }
+    }
+    let told =
+        |values: &Map<String, Value>| [values["not_checked"].clone(), values["risks"].clone()];
+    let remarks = [json!(["a narrow window"]), json!(["it is never emptied"])];
+    let card = world.state.outgoing.values().find_map(|it| {
+        let Act::Post(Post { gate_id: Some(_), content, .. }) = &it.act else { return None };
+        Some(told(&content.values))
+    });
+    assert_eq!(card, Some(remarks.clone()));
+    world.command(press(&the_gate(&world), ButtonAct::Approve));
+    world.finish_well();
+    let answer = world.request(&id).outcome.final_answer.expect("an answer");
+    assert_eq!(told(&answer.values), remarks);
 }
 
 #[test]
