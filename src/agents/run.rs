@@ -52,6 +52,15 @@ impl Agent {
         }
     }
 
+    /// The command of one that speaks the protocol, by which it differs from the others that do; else blank.
+    #[must_use]
+    pub fn command(&self) -> String {
+        match self {
+            Agent::Acp(config) => config.command.join(" "),
+            Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => String::new(),
+        }
+    }
+
     /// The key of the configuration that lets it work unconfined; none for the rehearsal, which runs nothing
     /// that a model made up.
     #[must_use]

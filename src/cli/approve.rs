@@ -1,6 +1,8 @@
 //! `teams approve`: decide what waits for a person. What is decided on has to be named, so that nothing is
 //! approved that was not looked at.
 
+use serde_json::{Map, json};
+
 use super::told::Printer;
 use super::{Failure, Global, command, records, say};
 use crate::domain::gate::{Gate, GateKind, WayAhead};
@@ -158,6 +160,15 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                     say(format_args!("  {command}"));
                 }
                 say("To use these from now on: teams checks propose --accept");
+            }
+            let remarks = &request.work.qa_remarks;
+            for (key, said) in
+                [("qa.not_checked", &remarks.not_checked), ("qa.risks", &remarks.risks)]
+            {
+                if !said.is_empty() {
+                    let values = json!({ "lines": said });
+                    say(printer.words(key, values.as_object().unwrap_or(&Map::new())));
+                }
             }
             for found in by_guard(&gate.findings).as_array().into_iter().flatten() {
                 let values = found.as_object().cloned().unwrap_or_default();

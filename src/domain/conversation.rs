@@ -113,6 +113,9 @@ pub struct Conversation {
     pub handed_over: Option<HandedOver>,
     /// Sections of the prompt that were cut to fit.
     pub prompt_cut: Vec<String>,
+    /// The command of an agent that speaks the protocol: no other one knows the conversation.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub command: String,
 }
 
 /// The window of a model, in tokens.

@@ -1,5 +1,6 @@
 //! What of a project the commands of checks and of `prepare` run by.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -28,10 +29,17 @@ const fn own(name: &'static str, files: &'static [&'static str]) -> Program {
 }
 
 /// Those that are known, by their own documentation.
-pub const PROGRAMS: [Program; 37] = [
+pub const PROGRAMS: [Program; 44] = [
     own("make", &["Makefile", "makefile", "GNUmakefile"]),
     own("just", &["justfile", "Justfile", ".justfile"]),
-    own("task", &["Taskfile.yml", "Taskfile.yaml"]),
+    own("task", &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"]),
+    own("go", &[]),
+    own("mvn", &[]),
+    own("mvnw", &[]),
+    own("gradle", &[]),
+    own("gradlew", &[]),
+    own("cmake", &[]),
+    own("ctest", &[]),
     own("nox", &["noxfile.py"]),
     own("pre-commit", &[]),
     Program {
@@ -132,7 +140,11 @@ pub const PROGRAMS: [Program; 37] = [
     own("vitest", &["vitest.config.*", "vitest.workspace.*", "vite.config.*"]),
     Program { name: "mocha", files: &[".mocharc.*"], parts: &[("package.json", "mocha")] },
     Program { name: "ava", files: &["ava.config.*"], parts: &[("package.json", "ava")] },
-    Program { name: "nyc", files: &[".nycrc", ".nycrc.*"], parts: &[("package.json", "nyc")] },
+    Program {
+        name: "nyc",
+        files: &[".nycrc", ".nycrc.*", "nyc.config.*"],
+        parts: &[("package.json", "nyc")],
+    },
     Program { name: "c8", files: &[".c8rc", ".c8rc.*"], parts: &[("package.json", "c8")] },
     own("playwright", &["playwright.config.*"]),
     own("golangci-lint", &[".golangci.*"]),
@@ -148,10 +160,14 @@ const RUNNERS: [&str; 9] =
     ["make", "just", "task", "nox", "tox", "pre-commit", "poe", "hatch", "pdm"];
 /// Those that run the scripts of a `package.json`, and what such scripts run.
 const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
-const BY_SCRIPT: [&str; 9] =
-    ["eslint", "biome", "prettier", "jest", "vitest", "mocha", "ava", "nyc", "c8"];
+const BY_SCRIPT: [&str; 10] =
+    ["eslint", "biome", "prettier", "jest", "vitest", "mocha", "ava", "nyc", "c8", "playwright"];
 /// What is edited for other reasons as well: only where it is named.
-const WHERE_NAMED: [&str; 1] = ["tsc"];
+const WHERE_NAMED: [&str; 7] = ["make", "just", "task", "poe", "hatch", "pdm", "tsc"];
+/// The same of a program's files.
+const FILES_WHERE_NAMED: [&str; 1] = ["vite.config.*"];
+/// Behind these stands what something is about, and no program.
+const BEFORE_DATA: [&str; 4] = ["-p", "--package", "-k", "cd"];
 
 /// What a command runs by.
 #[derive(Debug, Default)]
@@ -159,8 +175,12 @@ pub struct RunBy {
     /// Words that may name a file of the project; with `./` before it in any folder, because a text for a shell may go
     /// there first.
     pub words: Vec<String>,
-    /// Its programs that are known, and those that one of them may run.
+    /// Its programs that are known.
     pub programs: Vec<&'static Program>,
+    /// Whether it runs scripts of a `package.json`.
+    runs_scripts: bool,
+    /// Whether it runs what a file of the project says.
+    runs_anything: bool,
 }
 
 /// A part of a file that is for many programs.
@@ -173,14 +193,68 @@ pub struct FilePart {
 }
 
 impl RunBy {
-    /// The programs of a check. One that names none runs a script or the like, and so it may be any of them.
+    /// Names of the files, and the parts of files, by which a check runs: by its own programs, and by whatever those and
+    /// its scripts may run. One that names no program that is known is a script itself.
     #[must_use]
-    pub fn of_check(&self) -> Vec<&'static Program> {
-        match self.programs.is_empty() {
-            true => any().collect(),
-            false => self.programs.clone(),
+    pub fn of_check(&self) -> (BTreeSet<&'static str>, BTreeSet<FilePart>) {
+        let runs_anything = self.runs_anything || self.programs.is_empty() && !self.runs_scripts;
+        let may_run = PROGRAMS.iter().filter(|it| {
+            let by_script = self.runs_scripts && BY_SCRIPT.contains(&it.name);
+            by_script || runs_anything && !WHERE_NAMED.contains(&it.name)
+        });
+        let (mut files, mut parts) = self.own();
+        for program in may_run {
+            files.extend(program.files.iter().filter(|file| !FILES_WHERE_NAMED.contains(file)));
+            parts.extend(program.file_parts());
+        }
+        (files, parts)
+    }
+
+    /// The same by its own programs alone.
+    #[must_use]
+    pub fn own(&self) -> (BTreeSet<&'static str>, BTreeSet<FilePart>) {
+        let files = self.programs.iter().flat_map(|program| program.files).copied();
+        (files.collect(), self.programs.iter().flat_map(|program| program.file_parts()).collect())
+    }
+
+    /// Takes in the programs of an argument, or of a text for a shell.
+    fn look_at(&mut self, argument: &str, before: &mut [String; 2]) {
+        for word in argument.split(|it: char| it.is_whitespace() || is_sign(it)) {
+            if word.is_empty() {
+                continue;
+            }
+            let [second, last] = &*before;
+            let is_script_name = last == "run" && SCRIPT_RUNNERS.contains(&second.as_str());
+            if !is_script_name && !BEFORE_DATA.contains(&last.as_str()) {
+                let name = program_name(word);
+                self.programs.extend(PROGRAMS.iter().filter(|it| it.name == name));
+                self.runs_scripts |= SCRIPT_RUNNERS.contains(&name);
+                self.runs_anything |= RUNNERS.contains(&name) || is_script(word);
+            }
+            before.rotate_left(1);
+            word.clone_into(&mut before[1]);
         }
     }
+}
+
+/// The name of the program that a word stands for, where it may be one: a folder of the project has names of its own.
+fn program_name(word: &str) -> &str {
+    let name = match word.rsplit_once('/') {
+        None => word,
+        Some((folder, name)) if folder.ends_with("bin") => name,
+        Some((".", name)) => name,
+        Some(_) => "",
+    };
+    match name {
+        "py.test" => "pytest",
+        "gmake" => "make",
+        name => name,
+    }
+}
+
+/// Whether a word stands for a script, which may run anything.
+fn is_script(word: &str) -> bool {
+    word == "xtask" || [".sh", ".bash"].iter().any(|end| word.ends_with(end))
 }
 
 impl Program {
@@ -191,36 +265,16 @@ impl Program {
     }
 }
 
-/// All that something unknown may run.
-fn any() -> impl Iterator<Item = &'static Program> {
-    PROGRAMS.iter().filter(|it| !RUNNERS.contains(&it.name) && !WHERE_NAMED.contains(&it.name))
-}
-
-/// The programs that a word of a command stands for.
-fn programs_of(word: &str) -> impl Iterator<Item = &'static Program> {
-    let name = match word.rsplit('/').next().unwrap_or_default() {
-        "py.test" => "pytest",
-        "gmake" => "make",
-        name => name,
-    };
-    let by_script = SCRIPT_RUNNERS.contains(&name).then_some(BY_SCRIPT).into_iter().flatten();
-    let run = RUNNERS.contains(&name).then(any).into_iter().flatten();
-    let is_meant = move |it: &&Program| it.name == name;
-    let of_script = by_script.filter_map(|name| PROGRAMS.iter().find(|it| it.name == name));
-    PROGRAMS.iter().filter(is_meant).chain(of_script).chain(run)
-}
-
 /// What the command of a project that lies there runs by.
 #[must_use]
 pub fn run_by(command: &[String], project: &Path) -> RunBy {
     let mut found = RunBy::default();
+    let mut before = [String::new(), String::new()];
     for argument in command {
         let is_text = argument.contains(char::is_whitespace);
         let words = if is_text { of_text(argument) } else { argument.split(is_sign).collect() };
         // An option's value may stand before a program.
-        for word in argument.split(|it: char| it.is_whitespace() || is_sign(it)) {
-            found.programs.extend(programs_of(word));
-        }
+        found.look_at(argument, &mut before);
         for word in words {
             let word =
                 Path::new(word).strip_prefix(project).ok().and_then(Path::to_str).unwrap_or(word);
@@ -310,7 +364,7 @@ mod tests {
             (&["python", "-m", "pytest", "-q"][..], "pytest.ini", "tool.pytest"),
             (&["sh", "-c", "uv run --group test pytest"], ".coveragerc", "tool.coverage"),
             (&["sh", "-c", "cd web && npx eslint ."], ".eslintignore", "eslintConfig"),
-            (&["sh", "-c", "cd web && npm test"], "vite.config.*", "jest"),
+            (&["sh", "-c", "cd web && npm test"], "playwright.config.*", "jest"),
             (&["uv", "run", "ruff", "check", "."], "ruff.toml", "tool.ruff"),
             (&["make", "test"], "Makefile", "tool.ruff"),
             (&["tox", "-e", "py"], "tox.ini", "tool.pytest"),
@@ -318,18 +372,32 @@ mod tests {
             // Nobody knows what it runs.
             (&["sh", "ci.sh"], ".flake8", "tool.mypy"),
         ] {
-            let programs = run_by(command).of_check();
-            assert!(programs.iter().any(|it| it.files.contains(&file)), "{command:?} {file}");
-            let mut parts = programs.iter().flat_map(|it| it.file_parts());
-            assert!(parts.any(|it| it.name == part), "{command:?} {part}");
+            let (files, parts) = run_by(command).of_check();
+            assert!(files.contains(file), "{command:?} {file}");
+            assert!(parts.iter().any(|it| it.name == part), "{command:?} {part}");
         }
-        let of = |command: &[&str]| {
-            run_by(command).of_check().into_iter().map(|it| it.name).collect::<Vec<_>>()
-        };
-        assert_eq!(of(&["cargo", "test"]), ["cargo"]);
-        assert_eq!(of(&["pytest", "tests/make.py"]), ["pytest"]);
-        let script = of(&["sh", "ci.sh"]);
-        assert!(!script.contains(&"make") && !script.contains(&"tsc"), "{script:?}");
+        let reads = |command: &[&str], file: &str| run_by(command).of_check().0.contains(file);
+        for command in [
+            &["cargo", "test", "-p", "task"][..],
+            &["go", "test", "./cmd/make"],
+            &["sh", "-c", "cd services/task && go test ./..."],
+            &["pytest", "tests/black", "-k", "make"],
+            &["npm", "run", "make"],
+        ] {
+            assert!(!reads(command, "Makefile") && !reads(command, "Taskfile.yml"), "{command:?}");
+            assert!(!reads(command, ".golangci.*"), "{command:?}");
+        }
+        assert!(reads(&["vitest"], "vite.config.*") && !reads(&["npm", "test"], "vite.config.*"));
+        for command in
+            [&["sh", "-c", "uv run pytest && bash lint.sh"][..], &["cargo", "xtask", "ci"]]
+        {
+            assert!(reads(command, ".flake8") && !reads(command, "Makefile"), "{command:?}");
+        }
+        assert!(
+            reads(&[".venv/bin/pytest"], "pytest.ini") && !reads(&[".venv/bin/pytest"], ".flake8")
+        );
+        let prepares = run_by(&["npm", "ci"]).own();
+        assert_eq!(prepares, Default::default());
         assert!(
             RUNNERS
                 .iter()

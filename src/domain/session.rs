@@ -23,6 +23,9 @@ pub struct Session {
     /// The model that it was begun with.
     #[serde(default)]
     pub model: String,
+    /// The command of its agent, for one that speaks the protocol.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// How full it is, as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Fill>,

@@ -17,7 +17,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
-use crate::domain::request::{Car, EventKind, RequestStatus};
+use crate::domain::request::{Car, EventKind, QaRemarks, RequestStatus};
 use crate::domain::request_plan::RequestPlan;
 use crate::domain::role::Role;
 use crate::domain::run::FailKind;
@@ -34,6 +34,7 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
     if is_new {
         request.work.accepted.clear();
         request.work.unjudged.clear();
+        request.work.qa_remarks = QaRemarks::default();
     }
     request.work.uncommitted = false;
     request.work.candidate = Some(candidate);

@@ -334,7 +334,7 @@ fn step_result(
 }
 
 /// Remarks of QA of one kind that are kept.
-const REMARKS: usize = 6;
+const REMARKS: usize = 20;
 
 /// What QA leaves to a person is asked about before the change lands, whoever has it until then; what it has not checked,
 /// and the risks that it sees, are told with it.
@@ -344,7 +344,8 @@ fn keep_qa_verdict(
     result: &RoleResult,
     criteria: &[Criterion],
 ) {
-    let Some(verdict) = &result.proposals.qa_validation else { return };
+    let verdict = result.proposals.qa_validation.as_ref().filter(|_| result.role == Role::Qa);
+    let Some(verdict) = verdict else { return };
     let abstains =
         verdict.evidence_matrix.iter().filter(|row| row.result == EvidenceResult::Abstain);
     let criteria: Vec<String> = criteria.iter().map(|it| it.text.clone()).collect();

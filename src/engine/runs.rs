@@ -527,6 +527,7 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         session_id,
         agent: report.agent_kind,
         model: report.model.clone(),
+        command: conversation.command.clone(),
         fill: conversation.fill.or_else(|| old.as_ref().and_then(|old| old.fill)),
         room,
         put_back: failed && (untold || !report.changed_paths.is_empty()),

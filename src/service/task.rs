@@ -92,7 +92,10 @@ pub(super) fn spec(
     // A conversation goes on only with the agent and the model that it was begun with, and another approach
     // begins anew.
     let session = known.filter(|it| {
-        let same = it.agent == choice.agent && it.model == choice.model;
+        let command = &team.workspace.runtime.agents.acp.command.join(" ");
+        let same = it.agent == choice.agent
+            && it.model == choice.model
+            && (it.command.is_empty() || it.command == *command);
         // Claude Code finds a conversation only in the folder in which it was begun.
         let moved = choice.agent == AgentKind::Claude
             && worktree.own_since().is_some_and(|since| it.last_used_at < since);

@@ -311,6 +311,7 @@ impl RunAgent {
                 fill: outcome.fill,
                 handed_over: outcome.handed_over,
                 prompt_cut: outcome.prompt_cut,
+                command: job.run.agent.command(),
             },
         })))
     }

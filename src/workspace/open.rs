@@ -212,14 +212,12 @@ impl Workspace {
         let prepare = runtime.prepare.iter().map(|it| (&it.command, Some(&it.files)));
         for (command, decide) in checks.chain(prepare) {
             let run_by = run_by(command.as_slice(), &project);
-            let programs = match decide {
+            let (names, parts) = match decide {
                 None => run_by.of_check(),
-                Some(_) => run_by.programs,
+                Some(_) => run_by.own(),
             };
-            for program in programs {
-                table.guarded_parts.extend(program.file_parts());
-                table.guarded_names.extend(program.files.iter().map(|name| (*name).to_owned()));
-            }
+            table.guarded_names.extend(names.into_iter().map(str::to_owned));
+            table.guarded_parts.extend(parts);
             let has_gate = |word: &String| {
                 table.prepare != Stance::Allow
                     && decide.into_iter().flatten().any(|file| file.as_str() == word)

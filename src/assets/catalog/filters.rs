@@ -285,7 +285,8 @@ fn check(item: &Jinja, language: Language) -> Result<String, Error> {
 fn contained(text: String) -> String {
     let (pieces, open) = markdown::pieces(&text);
     let pieces = pieces.into_iter().map(|piece| match piece {
-        Piece::Plain(text) => text.replace("||", "\\|\\|"),
+        // A backquote that closes nothing here would open what stands behind.
+        Piece::Plain(text) => text.replace("||", "\\|\\|").replace('`', "\\`"),
         Piece::Code(code) => code.to_owned(),
     });
     let mut text: String = pieces.collect();
@@ -347,5 +348,21 @@ pub(crate) fn duration(seconds: f64, language: Language) -> String {
         (0, _) => format!("{minutes}{m} {rest}{s}"),
         (_, 0) => format!("{hours}{h}"),
         (_, _) => format!("{hours}{h} {minutes}{m}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_ends_with_the_text_that_it_is_in() {
+        for (text, shown) in [
+            ("see `a.py` and ||this||", "see `a.py` and \\|\\|this\\|\\|"),
+            // Cut within a name.
+            ("not run: `tests/a", "not run: \\`tests/a"),
+        ] {
+            assert_eq!(contained(text.to_owned()), shown);
+        }
     }
 }

@@ -470,6 +470,7 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         handed_over: Some(handed),
         prompt_cut: vec!["diff".to_owned()],
         fill: fill(9_000),
+        ..Conversation::default()
     };
     assert_eq!(
         tell(begun, false, ContextLevel::Plenty),

@@ -168,6 +168,7 @@ fn session(number: u64) -> Change {
         session_id: "s".to_owned(),
         agent: Default::default(),
         model: String::new(),
+        command: String::new(),
         fill: None,
         room: Default::default(),
         put_back: false,
