@@ -123,7 +123,7 @@ pub struct Surroundings {
 pub struct Limits {
     /// Milliseconds of wall time of one turn.
     pub wall_ms: u64,
-    /// Milliseconds without output, without processor time, and without anything that comes to it.
+    /// Milliseconds without output, processor time or anything that comes through the proxy.
     pub idle_ms: u64,
     /// Milliseconds between an interrupt and the kill.
     pub grace_ms: u64,

@@ -166,8 +166,8 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
                 [("qa.not_checked", &remarks.not_checked), ("qa.risks", &remarks.risks)]
             {
                 if !said.is_empty() {
-                    let values = json!({ "lines": said });
-                    say(printer.words(key, values.as_object().unwrap_or(&Map::new())));
+                    let values = Map::from_iter([("lines".to_owned(), json!(said))]);
+                    say(printer.words(key, &values));
                 }
             }
             for found in by_guard(&gate.findings).as_array().into_iter().flatten() {

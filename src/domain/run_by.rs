@@ -14,7 +14,7 @@ const LEAD_ON: [&str; 37] = [
 ];
 
 /// A program by which checks run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Program {
     /// Its name.
     pub name: &'static str,
@@ -24,24 +24,24 @@ pub struct Program {
     pub parts: &'static [(&'static str, &'static str)],
 }
 
-const fn own(name: &'static str, files: &'static [&'static str]) -> Program {
+const fn with_files(name: &'static str, files: &'static [&'static str]) -> Program {
     Program { name, files, parts: &[] }
 }
 
 /// Those that are known, by their own documentation.
 pub const PROGRAMS: [Program; 44] = [
-    own("make", &["Makefile", "makefile", "GNUmakefile"]),
-    own("just", &["justfile", "Justfile", ".justfile"]),
-    own("task", &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"]),
-    own("go", &[]),
-    own("mvn", &[]),
-    own("mvnw", &[]),
-    own("gradle", &[]),
-    own("gradlew", &[]),
-    own("cmake", &[]),
-    own("ctest", &[]),
-    own("nox", &["noxfile.py"]),
-    own("pre-commit", &[]),
+    with_files("make", &["Makefile", "makefile", "GNUmakefile"]),
+    with_files("just", &["justfile", "Justfile", ".justfile"]),
+    with_files("task", &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"]),
+    with_files("go", &[]),
+    with_files("mvn", &[]),
+    with_files("mvnw", &[]),
+    with_files("gradle", &[]),
+    with_files("gradlew", &[]),
+    with_files("cmake", &[]),
+    with_files("ctest", &[]),
+    with_files("nox", &["noxfile.py"]),
+    with_files("pre-commit", &[]),
     Program {
         name: "tox",
         files: &["tox.ini", "tox.toml"],
@@ -129,15 +129,15 @@ pub const PROGRAMS: [Program; 44] = [
         files: &["eslint.config.*", ".eslintrc", ".eslintrc.*", ".eslintignore"],
         parts: &[("package.json", "eslintConfig"), ("package.json", "eslintIgnore")],
     },
-    own("biome", &["biome.json", "biome.jsonc"]),
+    with_files("biome", &["biome.json", "biome.jsonc"]),
     Program {
         name: "prettier",
         files: &["prettier.config.*", ".prettierrc", ".prettierrc.*", ".prettierignore"],
         parts: &[("package.json", "prettier")],
     },
-    own("tsc", &["tsconfig.json", "tsconfig.*.json"]),
+    with_files("tsc", &["tsconfig.json", "tsconfig.*.json"]),
     Program { name: "jest", files: &["jest.config.*"], parts: &[("package.json", "jest")] },
-    own("vitest", &["vitest.config.*", "vitest.workspace.*", "vite.config.*"]),
+    with_files("vitest", &["vitest.config.*", "vitest.workspace.*", "vite.config.*"]),
     Program { name: "mocha", files: &[".mocharc.*"], parts: &[("package.json", "mocha")] },
     Program { name: "ava", files: &["ava.config.*"], parts: &[("package.json", "ava")] },
     Program {
@@ -146,13 +146,13 @@ pub const PROGRAMS: [Program; 44] = [
         parts: &[("package.json", "nyc")],
     },
     Program { name: "c8", files: &[".c8rc", ".c8rc.*"], parts: &[("package.json", "c8")] },
-    own("playwright", &["playwright.config.*"]),
-    own("golangci-lint", &[".golangci.*"]),
-    own("rspec", &[".rspec"]),
-    own("rubocop", &[".rubocop.yml"]),
-    own("phpunit", &["phpunit.xml", "phpunit.xml.dist"]),
-    own("phpstan", &["phpstan.neon", "phpstan.neon.dist"]),
-    own("shellcheck", &[".shellcheckrc"]),
+    with_files("playwright", &["playwright.config.*"]),
+    with_files("golangci-lint", &[".golangci.*"]),
+    with_files("rspec", &[".rspec"]),
+    with_files("rubocop", &[".rubocop.yml"]),
+    with_files("phpunit", &["phpunit.xml", "phpunit.xml.dist"]),
+    with_files("phpstan", &["phpstan.neon", "phpstan.neon.dist"]),
+    with_files("shellcheck", &[".shellcheckrc"]),
 ];
 
 /// Those that run whatever a file of the project says.
@@ -176,7 +176,7 @@ pub struct RunBy {
     /// there first.
     pub words: Vec<String>,
     /// Its programs that are known.
-    pub programs: Vec<&'static Program>,
+    programs: Vec<&'static Program>,
     /// Whether it runs scripts of a `package.json`.
     runs_scripts: bool,
     /// Whether it runs what a file of the project says.
@@ -202,7 +202,7 @@ impl RunBy {
             let by_script = self.runs_scripts && BY_SCRIPT.contains(&it.name);
             by_script || runs_anything && !WHERE_NAMED.contains(&it.name)
         });
-        let (mut files, mut parts) = self.own();
+        let (mut files, mut parts) = self.of_named();
         for program in may_run {
             files.extend(program.files.iter().filter(|file| !FILES_WHERE_NAMED.contains(file)));
             parts.extend(program.file_parts());
@@ -210,9 +210,9 @@ impl RunBy {
         (files, parts)
     }
 
-    /// The same by its own programs alone.
+    /// The same by the programs that it names alone.
     #[must_use]
-    pub fn own(&self) -> (BTreeSet<&'static str>, BTreeSet<FilePart>) {
+    pub fn of_named(&self) -> (BTreeSet<&'static str>, BTreeSet<FilePart>) {
         let files = self.programs.iter().flat_map(|program| program.files).copied();
         (files.collect(), self.programs.iter().flat_map(|program| program.file_parts()).collect())
     }
@@ -396,7 +396,7 @@ mod tests {
         assert!(
             reads(&[".venv/bin/pytest"], "pytest.ini") && !reads(&[".venv/bin/pytest"], ".flake8")
         );
-        let prepares = run_by(&["npm", "ci"]).own();
+        let prepares = run_by(&["npm", "ci"]).of_named();
         assert_eq!(prepares, Default::default());
         assert!(
             RUNNERS

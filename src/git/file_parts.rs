@@ -43,8 +43,8 @@ fn read(file: &str, text: &str) -> Option<Value> {
 /// What stands at a name, with what goes further (the sections `mypy-x` and `coverage:run`).
 fn find(all: &Value, name: &str) -> Option<BTreeMap<String, Value>> {
     let (above, last) = name.rsplit_once('.').unwrap_or(("", name));
-    let above = above.split('.').filter(|key| !key.is_empty());
-    let place = above.into_iter().try_fold(all, |at, key| at.get(key))?;
+    let mut above = above.split('.').filter(|key| !key.is_empty());
+    let place = above.try_fold(all, |at, key| at.get(key))?;
     let is_meant = |key: &str| {
         key.strip_prefix(last)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':', '.']))

@@ -214,7 +214,7 @@ impl Workspace {
             let run_by = run_by(command.as_slice(), &project);
             let (names, parts) = match decide {
                 None => run_by.of_check(),
-                Some(_) => run_by.own(),
+                Some(_) => run_by.of_named(),
             };
             table.guarded_names.extend(names.into_iter().map(str::to_owned));
             table.guarded_parts.extend(parts);

@@ -298,8 +298,13 @@ impl RunningTurn<'_> {
         }
         self.watch.tell(self.turn.finish());
         let exit = self.program.wait().await?;
-        if let Some(rollout) = &mut self.rollout {
-            rollout.count_all(self.spec, &mut self.turn);
+        if let Some(mut rollout) = self.rollout.take() {
+            let (spec, mut turn) = (self.spec.clone(), self.turn);
+            self.turn = tasks::blocking(move || {
+                rollout.count_all(&spec, &mut turn);
+                turn
+            })
+            .await?;
         }
         self.count();
         let RunningTurn { turn, words, purpose, hint, stuck, .. } = self;

@@ -37,7 +37,7 @@ pub struct LimitsConfig {
     pub check_runs: Option<Positive>,
     /// Seconds that one agent turn may take.
     pub wall_seconds: Option<Positive>,
-    /// Seconds after which an agent is stuck that says and does nothing, and to which nothing comes.
+    /// Seconds without output, processor time or anything from its model after which an agent is stuck.
     pub idle_seconds: Option<Positive>,
     /// Bytes that one prompt may have; 163,840 where absent.
     pub prompt_bytes: Option<Positive>,
