@@ -143,7 +143,12 @@ impl Turn {
 
     /// Whether the conversation can be cut here: it can be resumed, and no tool is at work.
     pub(super) fn is_between_tools(&self) -> bool {
-        self.session.is_some() && self.open_tools.is_empty()
+        self.session.is_some() && !self.has_open_tools()
+    }
+
+    /// Whether a tool is at work, of whatever kind.
+    pub(super) fn has_open_tools(&self) -> bool {
+        !self.open_tools.is_empty()
     }
 
     /// What the agent has to be told now.

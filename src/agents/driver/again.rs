@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::follow::{self, NOTED};
+use super::follow::{self, LAST_WORD, NOTED};
 use super::keep::TurnPurpose;
 use super::rollout::Rollout;
 use super::usage_count::UsageCount;
@@ -82,6 +82,8 @@ impl EarlierTurn {
     ) -> Result<(EarlierTurn, Exit), RunError> {
         let mut ended = pin!(adoption.wait());
         let mut cancelled = false;
+        // When one over its budget is asked.
+        let mut asked_at: Option<Instant> = None;
         // When patience with one that was asked is over.
         let mut at_last: Option<Instant> = None;
         // The earlier team was about to stop it.
@@ -94,12 +96,16 @@ impl EarlierTurn {
                 biased;
                 exit = &mut ended => break exit?,
                 () = watch.cancel.cancelled(), if !cancelled => {
-                    cancelled = true;
+                    (cancelled, asked_at) = (true, None);
                     at_last = Some(interrupt(adoption)?);
                 }
                 () = watch.over_budget.cancelled(), if !cancelled && !is_stuck && !self.turn.is_over() => {
                     is_stuck = true;
                     follow::note_failure(&self.spec, &self.folder, &follow::over_budget())?;
+                    asked_at = Some(Instant::now() + LAST_WORD);
+                }
+                () = sleep_until(asked_at.unwrap_or_else(Instant::now)), if asked_at.is_some() => {
+                    asked_at = None;
                     at_last = Some(interrupt(adoption)?);
                 }
                 () = sleep_until(at_last.unwrap_or_else(Instant::now)), if at_last.is_some() => {

@@ -40,6 +40,10 @@ use crate::platform::tasks;
 /// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
 const TOOL_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long an agent over its budget that has no tool at work may still say its last word: what its answer used can be
+/// noted before it tells that it is done.
+pub(super) const LAST_WORD: Duration = Duration::from_secs(1);
+
 /// How often it is looked what an agent that says nothing has noted.
 pub(super) const NOTED: Duration = Duration::from_secs(2);
 
@@ -329,7 +333,10 @@ impl RunningTurn<'_> {
                 () = watch.over_budget.cancelled(), if !cancelled && self.stuck.is_none() && !self.turn.is_over() => {
                     self.give_up(over_budget())?;
                     if !interrupted {
-                        (interrupted, at_last) = self.stop(now).await?;
+                        (interrupted, at_last) = match self.speaks || self.turn.has_open_tools() {
+                            true => self.stop(now).await?,
+                            false => (false, Some(now + LAST_WORD)),
+                        };
                     }
                 }
                 words = watch.words.take(), if self.listens && !cancelled && !interrupted && !self.turn.is_over() => {
@@ -351,6 +358,10 @@ impl RunningTurn<'_> {
                     watch.tell(events);
                     self.count();
                     self.reply().await?;
+                    if self.stuck.is_some() && !self.speaks && self.turn.has_open_tools() {
+                        // That was not its last word.
+                        at_last = at_last.map(|at| at.min(now));
+                    }
                     let at_work = !cancelled && !interrupted && !self.turn.is_over();
                     if let Some(sign) = sign.filter(|_| at_work && self.stuck.is_none()) {
                         if self.purpose.hinted || !sign.is_for_the_agent() {
