@@ -3,7 +3,7 @@
 //! A template is a text, or a mapping that yields an embed. It is strict: a value that it names and that
 //! was not given is an error, so a typing mistake is found by a test and not by a reader.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use minijinja::value::Value as Jinja;
@@ -357,13 +357,10 @@ fn load(language: Language, files: &[&'static str]) -> Result<Texts, CatalogErro
     templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     templates.set_syntax(syntax);
     filters::add(&mut templates, language, words(&entries));
-    for (key, entry) in &entries {
-        for (name, source) in entry.templates(key) {
-            templates
-                .add_template_owned(name, source)
-                .map_err(|error| broken(format!("{key}: {error}")))?;
-        }
-    }
+    // Read when they are first filled in: a start needs few of them, and a test fills in each.
+    let sources: HashMap<String, String> =
+        entries.iter().flat_map(|(key, entry)| entry.templates(key)).collect();
+    templates.set_loader(move |name| Ok(sources.get(name).cloned()));
     Ok(Texts { entries, templates })
 }
 
