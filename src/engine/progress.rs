@@ -441,6 +441,8 @@ fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
         "head": say::short(head),
         "branch": branch,
         "checks": say::checks(request.work.evidence.as_ref()),
+        "not_checked": request.work.qa_remarks.not_checked,
+        "risks": request.work.qa_remarks.risks,
     });
     ending::end(turn, id, RequestStatus::Completed, "final.already_there", values);
     verify::landed(turn, id, head);

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::card;
+use super::denial::Denial;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{ActionAtGate, RequestStatus};
@@ -19,7 +20,7 @@ pub(in crate::engine) fn wanted(
     match turn.policy.gates.action {
         Stance::Allow => true,
         Stance::Refuse => {
-            not_run(turn, id, name, "refused");
+            not_run(turn, id, name, Denial::Refused);
             false
         }
         Stance::Ask => {
@@ -40,7 +41,7 @@ pub(in crate::engine) fn wanted(
     }
 }
 
-pub(in crate::engine) fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: &str) {
-    let values = json!({ "action": name, "reason": why });
+pub(super) fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: Denial<'_>) {
+    let values = json!({ "action": name, "reason": why.as_str() });
     ending::end(turn, id, RequestStatus::Cancelled, "action.not_run", values);
 }

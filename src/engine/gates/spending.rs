@@ -1,6 +1,7 @@
 //! The gate of money: a budget is used up, and a person grants it once more or does not.
 
 use super::card::{self, is_daily, waiting_budget};
+use super::denial::Denial;
 use crate::domain::block::BlockCode;
 use crate::domain::budget::Scope;
 use crate::domain::gate::{GateKind, GateState};
@@ -97,16 +98,19 @@ pub(in crate::engine) fn ask_by_new_limits(turn: &mut Turn<'_>) {
 }
 
 /// It is not granted: the request stops, unless there is a new budget because it is another day.
-pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
-    if why == "expired" && is_daily(turn, id) {
-        go_on(turn, id);
-    } else {
-        let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
-        ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
-        if scope == Some(Scope::Sprint) {
-            // Nobody is asked the same at each of its todos.
-            sprint::out_of_budget(turn, id);
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial<'_>) {
+    let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
+    if matches!(why, Denial::Expired) && is_daily(turn, id) {
+        return go_on(turn, id);
+    }
+    ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
+    // Nobody is asked the same at each todo of a sprint.
+    match (scope, why) {
+        (Some(Scope::Sprint), _) => sprint::out_of_budget(turn, id),
+        (Some(Scope::Role | Scope::Day), Denial::Rejected(by)) => {
+            sprint::pause_for_budget(turn, id, by);
         }
+        (Some(Scope::Request | Scope::Role | Scope::Day) | None, _) => {}
     }
 }
 
