@@ -4,8 +4,10 @@
 /// addresses to where it was loaded. It is linked for one place; a release stays movable.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|it| it == value);
-    if is("PROFILE", "debug") && is("CARGO_CFG_TARGET_OS", "linux") {
+    let of = |name: &str| std::env::var(name).unwrap_or_default();
+    let is_static = of("CARGO_CFG_TARGET_FEATURE").split(',').any(|it| it == "crt-static");
+    let is_usual = of("CARGO_CFG_TARGET_OS") == "linux" && of("CARGO_CFG_TARGET_ENV") == "gnu";
+    if of("PROFILE") == "debug" && is_usual && !is_static {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
 }

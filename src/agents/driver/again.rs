@@ -102,7 +102,9 @@ impl EarlierTurn {
                 () = watch.over_budget.cancelled(), if !cancelled && !is_stuck && !self.turn.is_over() => {
                     is_stuck = true;
                     follow::note_failure(&self.spec, &self.folder, &follow::over_budget())?;
-                    asked_at = Some(Instant::now() + LAST_WORD);
+                    let may_be_done = self.rollout.is_some() && !self.turn.has_open_tools();
+                    let moment = if may_be_done { LAST_WORD } else { Duration::ZERO };
+                    asked_at = Some(Instant::now() + moment);
                 }
                 () = sleep_until(asked_at.unwrap_or_else(Instant::now)), if asked_at.is_some() => {
                     asked_at = None;

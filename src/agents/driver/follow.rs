@@ -321,6 +321,8 @@ impl RunningTurn<'_> {
         // When patience with a tool, or with an agent that was asked to stop, is over.
         let mut at_last: Option<Instant> = None;
         let watch = self.watch;
+        // Nothing that it could say now is the end of what was begun with money left.
+        let was_spent = watch.over_budget.is_cancelled();
         loop {
             let now = Instant::now();
             tokio::select! {
@@ -333,13 +335,14 @@ impl RunningTurn<'_> {
                 () = watch.over_budget.cancelled(), if !cancelled && self.stuck.is_none() && !self.turn.is_over() => {
                     self.give_up(over_budget())?;
                     if !interrupted {
-                        (interrupted, at_last) = match self.speaks || self.turn.has_open_tools() {
+                        let at_once = was_spent || self.speaks || self.turn.has_open_tools();
+                        (interrupted, at_last) = match at_once {
                             true => self.stop(now).await?,
                             false => (false, Some(now + LAST_WORD)),
                         };
                     }
                 }
-                words = watch.words.take(), if self.listens && !cancelled && !interrupted && !self.turn.is_over() => {
+                words = watch.words.take(), if self.listens && !cancelled && !interrupted && self.stuck.is_none() && !self.turn.is_over() => {
                     if self.tell(words).await? {
                         at_last.get_or_insert(now + TOOL_PATIENCE);
                     }
@@ -355,10 +358,12 @@ impl RunningTurn<'_> {
                     let Some(piece) = piece? else { return Ok(()) };
                     let events = self.turn.feed(&piece);
                     let sign = self.sign(&events, now);
+                    let is_at_a_tool =
+                        events.iter().any(|event| matches!(event, Event::ToolStart { .. }));
                     watch.tell(events);
                     self.count();
                     self.reply().await?;
-                    if self.stuck.is_some() && !self.speaks && self.turn.has_open_tools() {
+                    if self.stuck.is_some() && !self.speaks && is_at_a_tool {
                         // That was not its last word.
                         at_last = at_last.map(|at| at.min(now));
                     }

@@ -41,7 +41,7 @@ pub(in crate::engine) fn wanted(
     }
 }
 
-pub(super) fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: Denial<'_>) {
+pub(super) fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: Denial) {
     let values = json!({ "action": name, "reason": why.as_str() });
     ending::end(turn, id, RequestStatus::Cancelled, "action.not_run", values);
 }

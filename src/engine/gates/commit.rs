@@ -76,7 +76,7 @@ pub(super) fn seen(turn: &mut Turn<'_>, id: &RequestId, sees_room: bool) {
 
 /// Nobody has said yes to the commit, or nobody would: it stays aside. What the branch has already cannot, and its
 /// request waits for somebody to say what is wrong with it.
-pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial<'_>) {
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial) {
     if !is_base(turn, id) {
         return stay_on_side_branch(turn, id, why);
     }
@@ -93,7 +93,7 @@ pub(super) fn is_base(turn: &Turn<'_>, id: &RequestId) -> bool {
 }
 
 /// The commit stays where it is; the request is done.
-pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: Denial<'_>) {
+pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: Denial) {
     let Some(request) = turn.request(id) else {
         return;
     };

@@ -200,7 +200,7 @@ fn settle(
     };
     match verdict {
         Verdict::Yes { .. } => approved(turn, &id, gate, sees_room, (&name, &reason)),
-        Verdict::No => end_without(turn, &id, kind, Denial::Rejected(&name)),
+        Verdict::No => end_without(turn, &id, kind, Denial::Rejected),
         Verdict::Ask(question) => asked(turn, granted, &id, question, kind == GateKind::Plan),
         Verdict::UseChecks => {
             let shown = gate.shown_checks.clone().unwrap_or_default();
@@ -254,7 +254,7 @@ fn approved(
 }
 
 /// Nobody agrees. Where somebody has something to say that no role has read, the request goes on with that instead.
-fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial<'_>) {
+fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial) {
     let is_duty = turn.request(id).is_some_and(|it| it.duty().is_some());
     match kind {
         GateKind::Budget => declined(turn, id, kind, why),
@@ -277,7 +277,7 @@ fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial<
     }
 }
 
-fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial<'_>) {
+fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial) {
     match kind {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit

@@ -98,19 +98,15 @@ pub(in crate::engine) fn ask_by_new_limits(turn: &mut Turn<'_>) {
 }
 
 /// It is not granted: the request stops, unless there is a new budget because it is another day.
-pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial<'_>) {
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial) {
     let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
-    if matches!(why, Denial::Expired) && is_daily(turn, id) {
+    if why == Denial::Expired && is_daily(turn, id) {
         return go_on(turn, id);
     }
     ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
-    // Nobody is asked the same at each todo of a sprint.
-    match (scope, why) {
-        (Some(Scope::Sprint), _) => sprint::out_of_budget(turn, id),
-        (Some(Scope::Role | Scope::Day), Denial::Rejected(by)) => {
-            sprint::pause_for_budget(turn, id, by);
-        }
-        (Some(Scope::Request | Scope::Role | Scope::Day) | None, _) => {}
+    if scope == Some(Scope::Sprint) {
+        // Nobody is asked the same at each of its todos.
+        sprint::out_of_budget(turn, id);
     }
 }
 

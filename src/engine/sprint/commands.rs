@@ -169,31 +169,11 @@ pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId)
 /// Pauses the active sprint: what is under way goes on, and nothing more begins until it is restarted.
 pub(in crate::engine) fn paused(turn: &mut Turn<'_>, granted: &Granted<act::ControlSprint>) {
     let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else { return };
-    pause(turn, &id, &granted.name(), Value::Null);
-}
-
-/// Somebody does not grant more than a day's budget to a todo: the others of its sprint would ask for the same.
-pub(in crate::engine) fn pause_for_budget(turn: &mut Turn<'_>, request: &RequestId, by: &str) {
-    let its = turn.request(request).and_then(|it| it.sprint_id.clone());
-    let goes_on = |it: &&Sprint| {
-        Some(&it.sprint_id) == its.as_ref()
-            && it.status == SprintStatus::Running
-            && it.closing.wrap_up.is_none()
-            && it.work.paused_by.is_none()
-    };
-    let Some(id) = turn.active_sprint().filter(goes_on).map(|it| it.sprint_id.clone()) else {
-        return;
-    };
-    pause(turn, &id, by, json!({ "for": "budget" }));
-    let values = json!({ "sprint_id": id.as_str(), "by": by });
-    say::error(turn, &id, "sprint.paused_for_budget", values);
-}
-
-fn pause(turn: &mut Turn<'_>, id: &SprintId, by: &str, payload: Value) {
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.work.paused_by = Some(by.to_owned());
+    let by = granted.name();
+    if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.work.paused_by = Some(by.clone());
     }
-    turn.sprint_event(id, SprintEventKind::Paused, by, payload);
+    turn.sprint_event(&id, SprintEventKind::Paused, &by, Value::Null);
 }
 
 /// Goes on with the active sprint, or with the last one, from its checkpoint (`spec/teams.md` 9.8).

@@ -330,27 +330,6 @@ fn who_grants_a_sprint_no_more_money_is_asked_once() {
 }
 
 #[test]
-fn who_grants_no_more_for_a_day_is_asked_once_and_the_sprint_waits() {
-    let dollars = |usd| Allowance { usd: Some(usd), tokens: None };
-    let budgets = Budgets { day: dollars(9.0), ..Budgets::default() };
-    let mut world = World::new(Policy { budgets, ..by_hand() });
-    world.usage = Usage { cost_usd: 1.0, ..world.usage };
-    world.command(kickoff());
-    world.finish_well();
-    let [gate] = gates(&world).try_into().expect("one card");
-    assert_eq!(gate.kind, GateKind::Budget);
-    world.command(press(&gate, ButtonAct::Reject));
-    world.finish_well();
-    assert!(gates(&world).is_empty(), "{:?}", gates(&world));
-    assert!(sprint(&world).work.paused_by.is_some());
-    assert_eq!(world.said.iter().filter(|key| *key == "sprint.paused_for_budget").count(), 1);
-    world.policy.budgets = Budgets::default();
-    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
-    world.finish_well();
-    assert_eq!(world.landed(), 3, "{:?}", statuses(&world));
-}
-
-#[test]
 fn who_orders_the_backlog_after_a_stop_begins_nothing() {
     let mut world = World::new(policy());
     add(&mut world, "alpha");
