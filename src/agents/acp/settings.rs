@@ -47,7 +47,8 @@ impl AcpSettings {
     }
 
     /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
-    /// team's proxy, below which each model server has its name, and `{token}` the word that opens it.
+    /// team's proxy, below which each model server has its name, `{token}` the word that opens it, and `{model}` the
+    /// model that is to be asked for.
     pub(in crate::agents) fn environment(
         &self,
         proxy: Option<&ProxyAddress>,
@@ -58,6 +59,7 @@ impl AcpSettings {
                 value
                     .replace("{models}", url.trim_end_matches('/'))
                     .replace("{token}", &proxy.token)
+                    .replace("{model}", self.model.as_deref().unwrap_or_default())
             }
             None => value.clone(),
         };
@@ -82,5 +84,28 @@ impl AcpSettings {
         let interpreters = ["node", "npx", "bun", "python3", "sh", "env"];
         let name = words.map(file).find(|name| !interpreters.contains(&name.as_str()));
         name.unwrap_or_else(|| "acp".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_not_known_is_told_by_its_environment() {
+        let named = [("URL", "{models}/ours"), ("KEY", "{token}"), ("MODEL", "{model}")];
+        let env = named.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let model = Some("qwen3".to_owned());
+        let settings = AcpSettings { env, model, ..AcpSettings::default() };
+        let proxy = ProxyAddress {
+            socket: PathBuf::new(),
+            port: Some(9),
+            token: "the-key".to_owned(),
+            leads_out: false,
+            traffic: None,
+        };
+        let told = settings.environment(Some(&proxy));
+        assert_eq!(told["URL"], proxy.url("ours"));
+        assert_eq!([&told["KEY"], &told["MODEL"]], ["the-key", "qwen3"]);
     }
 }

@@ -84,14 +84,14 @@ pub struct AcpConfig {
     /// The program with its arguments: `[gemini, --acp]`, `[opencode, acp]`.
     pub command: Vec<String>,
     /// What its environment holds on top of the few words that every agent's does. No secrets: the
-    /// commands of the agent see it. `{models}/<name>` stands for the address of an entry of `models`, and
-    /// `{token}` for the run's own key to it.
+    /// commands of the agent see it. `{models}/<name>` stands for the address of an entry of `models`,
+    /// `{token}` for the run's own key to it, and `{model}` for `model`.
     pub env: BTreeMap<String, String>,
     /// A model server that wants no key (`http://host:port/v1`), for the agents that are known.
     pub model_url: Option<String>,
     /// The entry of `models` that it works with, for the agents that are known; others are told by `env`.
     pub server: Option<String>,
-    /// What it asks that server for, for the agents that are known; its own choice where absent.
+    /// What it asks that server for, for the agents that are known; its own choice where absent. Others are told by `env`.
     pub model: Option<String>,
     /// Hosts that it has to reach by itself, for a login of its own: `example.com`, `.example.com`,
     /// `example.com:8443`.

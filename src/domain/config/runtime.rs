@@ -622,7 +622,8 @@ impl RuntimeConfig {
             }
         }
         let acp = &self.agents.acp;
-        if acp.model.is_some() && acp.server.is_none() && acp.model_url.is_none() {
+        let is_told = acp.env.values().any(|value| value.contains("{model}"));
+        if acp.model.is_some() && acp.server.is_none() && acp.model_url.is_none() && !is_told {
             return Err(Problem::at(
                 "agents.acp.model",
                 "no server is named that could be asked for it",
