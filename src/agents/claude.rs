@@ -324,12 +324,12 @@ impl ClaudeCodec {
         if !self.answers.insert(text(message, "id")) {
             return None;
         }
-        let (cached, written) =
-            (number(usage, "cache_read_input_tokens"), number(usage, "output_tokens"));
+        let output_tokens = number(usage, "output_tokens");
         let answer = Usage {
-            input_tokens: request_size(usage).saturating_sub(written),
-            cached_tokens: cached,
-            output_tokens: written,
+            input_tokens: request_size(usage).saturating_sub(output_tokens),
+            cached_tokens: number(usage, "cache_read_input_tokens"),
+            written_tokens: number(usage, "cache_creation_input_tokens"),
+            output_tokens,
             cost_usd: 0.0,
         };
         self.used = self.used.plus(answer);
@@ -467,9 +467,10 @@ fn usage(models: &serde_json::Map<String, Value>) -> Usage {
     for model in models.values() {
         all.cost_usd += model.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0);
         let cached = number(model, "cacheReadInputTokens");
-        let fresh = number(model, "inputTokens") + number(model, "cacheCreationInputTokens");
-        all.input_tokens += fresh + cached;
+        let written = number(model, "cacheCreationInputTokens");
+        all.input_tokens += number(model, "inputTokens") + written + cached;
         all.cached_tokens += cached;
+        all.written_tokens += written;
         all.output_tokens += number(model, "outputTokens");
     }
     all

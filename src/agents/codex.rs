@@ -208,7 +208,7 @@ impl Codec for CodexCodec {
                         input_tokens: number(usage, "input_tokens"),
                         cached_tokens: number(usage, "cached_input_tokens"),
                         output_tokens: number(usage, "output_tokens"),
-                        cost_usd: 0.0,
+                        ..Usage::default()
                     }),
                     Event::Done,
                 ]

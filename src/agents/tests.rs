@@ -57,7 +57,8 @@ fn play(mut turn: Turn, name: &str) -> (Turn, Vec<Event>) {
 fn a_recorded_success_is_read_whole() {
     let (turn, events) = replay("edit");
     assert!(turn.session.is_some());
-    let usage = Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, cost_usd: 0.0 };
+    let usage =
+        Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, ..Usage::default() };
     assert_eq!(turn.usage_total, Some(usage));
     assert!(events.contains(&Event::Files(vec!["/run/tree/hello.txt".to_owned()])));
     let starts = events.iter().filter(|event| matches!(event, Event::ToolStart { .. }));
@@ -104,7 +105,8 @@ fn a_recorded_success_of_claude_is_read_whole() {
     let (turn, events) = replay_claude("edit");
     assert!(turn.session.is_some());
     assert_eq!(turn.agent.as_deref(), Some("claude 2.1.329"));
-    let usage = Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, cost_usd: 0.0 };
+    let usage =
+        Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, ..Usage::default() };
     assert_eq!(Usage { cost_usd: 0.0, ..turn.usage }, usage);
     let command = "Bash sed -i s/hello/goodday/ hello.txt; env; cat hello.txt";
     let id = "toolu_1".to_owned();

@@ -246,6 +246,8 @@ pub struct Price {
     pub input: f64,
     /// Of input from a cache; as `input` where absent.
     pub cached: Option<f64>,
+    /// Of input that is written into a cache; as `input` where absent.
+    pub written: Option<f64>,
     /// Of output.
     pub output: f64,
 }
@@ -288,9 +290,10 @@ impl PriceTable {
         let Some(price) = self.of(model).filter(|_| usage.cost_usd <= 0.0) else { return usage };
         #[expect(clippy::cast_precision_loss, reason = "fractions of a cent do not matter")]
         let cost = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
-        let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens);
-        let cost_usd = cost(fresh, price.input)
+        let of_cache = usage.cached_tokens.saturating_add(usage.written_tokens);
+        let cost_usd = cost(usage.input_tokens.saturating_sub(of_cache), price.input)
             + cost(usage.cached_tokens, price.cached.unwrap_or(price.input))
+            + cost(usage.written_tokens, price.written.unwrap_or(price.input))
             + cost(usage.output_tokens, price.output);
         Usage { cost_usd, ..usage }
     }
@@ -301,12 +304,13 @@ mod tests {
     use super::*;
 
     fn usage(input: u64, cached: u64, output: u64, cost_usd: f64) -> Usage {
-        Usage { input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd }
+        let (input_tokens, cached_tokens, output_tokens) = (input, cached, output);
+        Usage { input_tokens, cached_tokens, output_tokens, cost_usd, ..Usage::default() }
     }
 
     #[test]
     fn the_longest_name_that_fits_has_the_price() {
-        let price = |input| Price { input, cached: Some(0.5), output: 10.0 };
+        let price = |input| Price { input, cached: Some(0.5), output: 10.0, ..Price::default() };
         let table = PriceTable(
             [("gpt-*", 1.0), ("gpt-5", 3.0), ("gpt-5*", 2.0), ("gpt-5.5", 4.0)]
                 .map(|(name, input)| (name.to_owned(), price(input)))
@@ -321,6 +325,16 @@ mod tests {
         let told = usage(3_000_000, 0, 0, 0.25);
         assert_eq!(table.priced("gpt-5.5", told), told, "the agent knows better");
         assert_eq!(table.priced("sonnet", used), used);
+    }
+
+    #[test]
+    fn what_is_written_into_a_cache_has_its_own_price_where_one_is_set() {
+        let used = Usage { written_tokens: 1_000_000, ..usage(3_000_000, 1_000_000, 0, 0.0) };
+        for (written, cost) in [(None, 6.3), (Some(3.75), 7.05)] {
+            let price = Price { input: 3.0, cached: Some(0.3), written, output: 15.0 };
+            let table = PriceTable([("claude-*".to_owned(), price)].into());
+            assert!((table.priced("claude-opus", used).cost_usd - cost).abs() < 1e-9);
+        }
     }
 
     #[test]

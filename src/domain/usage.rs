@@ -6,14 +6,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Input tokens, cached ones included.
+    /// Input tokens, those of a cache included.
     pub input_tokens: u64,
-    /// Cached input tokens.
+    /// Input tokens that were read from a cache.
     pub cached_tokens: u64,
+    /// Input tokens that were written into a cache, where that has a price of its own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub written_tokens: u64,
     /// Output tokens.
     pub output_tokens: u64,
     /// US dollars, where the agent or a price table says.
     pub cost_usd: f64,
+}
+
+const fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 impl Usage {
@@ -29,6 +36,7 @@ impl Usage {
         Usage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            written_tokens: self.written_tokens.saturating_add(other.written_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cost_usd: self.cost_usd + other.cost_usd,
         }

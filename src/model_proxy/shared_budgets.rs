@@ -69,6 +69,7 @@ impl RunSpending {
         spent.dearest = Some(Usage {
             input_tokens: before.input_tokens.max(answer.input_tokens),
             cached_tokens: before.cached_tokens.max(answer.cached_tokens),
+            written_tokens: before.written_tokens.max(answer.written_tokens),
             output_tokens: before.output_tokens.max(answer.output_tokens),
             cost_usd: before.cost_usd.max(answer.cost_usd),
         });

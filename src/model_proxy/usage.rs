@@ -151,14 +151,16 @@ impl Reader {
                 let before = self.usage.unwrap_or_default();
                 self.set(message.get("usage"), |usage| {
                     let read = number(usage, "cache_read_input_tokens");
-                    let fresh = number(usage, "input_tokens");
-                    let input = fresh + read + number(usage, "cache_creation_input_tokens");
+                    let written = number(usage, "cache_creation_input_tokens");
+                    let input = number(usage, "input_tokens") + read + written;
                     let output = number(usage, "output_tokens");
-                    of(
-                        input.max(before.input_tokens),
-                        read.max(before.cached_tokens),
-                        output.max(before.output_tokens),
-                    )
+                    Usage {
+                        input_tokens: input.max(before.input_tokens),
+                        cached_tokens: read.max(before.cached_tokens),
+                        written_tokens: written.max(before.written_tokens),
+                        output_tokens: output.max(before.output_tokens),
+                        cost_usd: 0.0,
+                    }
                 });
                 self.model = whole(message).or(self.model.take());
             }
@@ -200,7 +202,7 @@ fn refusal(item: &Value) -> Option<String> {
 }
 
 const fn of(input_tokens: u64, cached_tokens: u64, output_tokens: u64) -> Usage {
-    Usage { input_tokens, cached_tokens, output_tokens, cost_usd: 0.0 }
+    Usage { input_tokens, cached_tokens, written_tokens: 0, output_tokens, cost_usd: 0.0 }
 }
 
 fn number(value: &Value, key: &str) -> u64 {
@@ -274,10 +276,11 @@ mod tests {
             "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":33}}\n\n",
         );
         let found = read(ModelApi::Messages, true, stream);
-        assert_eq!(found, Some((of(1050, 400, 33), Some("sonnet".to_owned()))));
+        let written = |usage| Usage { written_tokens: 50, ..usage };
+        assert_eq!(found, Some((written(of(1050, 400, 33)), Some("sonnet".to_owned()))));
         // Cut off before the end: what is known counts.
         let cut = &stream[..stream.find("event: message_delta").unwrap()];
-        assert_eq!(read(ModelApi::Messages, true, cut).unwrap().0, of(1050, 400, 1));
+        assert_eq!(read(ModelApi::Messages, true, cut).unwrap().0, written(of(1050, 400, 1)));
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Place {
             ("gone".to_owned(), server(ModelApi::Responses, "http://127.0.0.1:1")),
             ("not-given".to_owned(), server(ModelApi::Responses, &base_url)),
         ]);
-        let price = Price { input: 1_000.0, cached: None, output: 10_000.0 };
+        let price = Price { input: 1_000.0, cached: None, written: None, output: 10_000.0 };
         let prices = PriceTable([("m".to_owned(), price)].into());
         let models = ModelServers::patient(servers, prices, silence).unwrap();
         Place { folder: tempfile::tempdir().unwrap(), upstream, models: Arc::new(models) }

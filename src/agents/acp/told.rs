@@ -65,6 +65,7 @@ pub(super) fn spent(result: &Value) -> Usage {
             Usage {
                 input_tokens: number(usage, "inputTokens") + cached + written,
                 cached_tokens: cached,
+                written_tokens: written,
                 output_tokens: number(usage, "outputTokens"),
                 cost_usd: 0.0,
             }

@@ -146,7 +146,7 @@ impl TokenCount {
                 input_tokens: number("input_tokens"),
                 cached_tokens: number("cached_input_tokens"),
                 output_tokens: number("output_tokens"),
-                cost_usd: 0.0,
+                ..Usage::default()
             },
             held: some("/last_token_usage/total_tokens"),
             window: some("/model_context_window"),

@@ -134,7 +134,7 @@ pub(super) fn check_money(budgets: &Budgets, prices: &PriceTable) -> Result<(), 
         }
     }
     for (model, price) in &prices.0 {
-        let amounts = [Some(price.input), price.cached, Some(price.output)];
+        let amounts = [Some(price.input), price.cached, price.written, Some(price.output)];
         if amounts.into_iter().flatten().any(|usd| !usd.is_finite() || usd < 0.0) {
             return Err(Problem::at(&format!("prices.{model}"), "is not an amount")
                 .hint("US dollars for a million tokens"));

@@ -212,7 +212,7 @@ fn what_runs_under_way_have_spent_together_is_asked_about() {
 
 #[test]
 fn what_a_model_costs_is_known_from_the_table_where_the_agent_does_not_say() {
-    let price = Price { input: 2.0, cached: None, output: 10.0 };
+    let price = Price { input: 2.0, cached: None, written: None, output: 10.0 };
     let prices = PriceTable([("*".to_owned(), price)].into());
     let mut world = World::new(Policy { prices, ..policy() });
     world.usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..world.usage };
