@@ -217,6 +217,9 @@ fn a_sprint_that_rests_begins_nothing_more_and_goes_on_with_what_failed() {
     let now = Timestamp::from_millis(world.clock);
     let said = why::about(&world.state, &world.policy, &subject, now);
     assert_eq!(said.expect("it is known").key, "why.todo_paused");
+    let subject = SubjectId::parse(rests.sprint_id.as_str()).expect("an id");
+    let said = why::about(&world.state, &world.policy, &subject, now).expect("it is known");
+    assert_eq!(said.values["paused_by"], "operator");
     assert!(third.progress.request_id.is_none());
     assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
     let first = of(&world, "first").expect("it is begun again");

@@ -177,6 +177,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
         "running": titles(TodoStatus::Running),
         "blocked": titles(TodoStatus::Blocked),
         "cutoff": sprint.cutoff_at.map(|at| request::shown(policy, at)),
+        "paused_by": sprint.work.paused_by,
         "line": own.map(|(key, values)| json!({ "key": key, "values": values })),
     });
     ("why.sprint", values)
