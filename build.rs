@@ -1,7 +1,7 @@
 //! How the program is linked.
 
-/// A build for tests is started some ten thousand times, and most of what a start then takes is the moving of its
-/// addresses to where it was loaded. It is linked for one place; a release stays movable.
+/// Tests start the program over and over, and relocation is most of what a start of a debug build takes: that build is
+/// linked for a fixed address. A release stays position-independent.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let of = |name: &str| std::env::var(name).unwrap_or_default();

@@ -10,7 +10,7 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Input tokens that were read from a cache.
     pub cached_tokens: u64,
-    /// Input tokens that were written into a cache, where that has a price of its own.
+    /// Input tokens that were written into a cache, where the model's server tells them apart.
     #[serde(skip_serializing_if = "is_zero")]
     pub written_tokens: u64,
     /// Output tokens.
@@ -39,6 +39,30 @@ impl Usage {
             written_tokens: self.written_tokens.saturating_add(other.written_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cost_usd: self.cost_usd + other.cost_usd,
+        }
+    }
+
+    /// What came on top of an earlier total; nothing of what was more before.
+    #[must_use]
+    pub fn minus(self, earlier: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(earlier.cached_tokens),
+            written_tokens: self.written_tokens.saturating_sub(earlier.written_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+        }
+    }
+
+    /// Of each count the larger one.
+    #[must_use]
+    pub fn max(self, other: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            cached_tokens: self.cached_tokens.max(other.cached_tokens),
+            written_tokens: self.written_tokens.max(other.written_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            cost_usd: self.cost_usd.max(other.cost_usd),
         }
     }
 }

@@ -65,14 +65,7 @@ impl RunSpending {
     /// A server says what an answer cost.
     pub(super) fn answered(&self, answer: Usage) {
         let mut spent = self.spent();
-        let before = spent.dearest.unwrap_or_default();
-        spent.dearest = Some(Usage {
-            input_tokens: before.input_tokens.max(answer.input_tokens),
-            cached_tokens: before.cached_tokens.max(answer.cached_tokens),
-            written_tokens: before.written_tokens.max(answer.written_tokens),
-            output_tokens: before.output_tokens.max(answer.output_tokens),
-            cost_usd: before.cost_usd.max(answer.cost_usd),
-        });
+        spent.dearest = Some(spent.dearest.unwrap_or_default().max(answer));
     }
 
     /// What it has spent, with what is expected of its calls under way; none where there is none.

@@ -153,14 +153,8 @@ impl Reader {
                     let read = number(usage, "cache_read_input_tokens");
                     let written = number(usage, "cache_creation_input_tokens");
                     let input = number(usage, "input_tokens") + read + written;
-                    let output = number(usage, "output_tokens");
-                    Usage {
-                        input_tokens: input.max(before.input_tokens),
-                        cached_tokens: read.max(before.cached_tokens),
-                        written_tokens: written.max(before.written_tokens),
-                        output_tokens: output.max(before.output_tokens),
-                        cost_usd: 0.0,
-                    }
+                    let told = of(input, read, number(usage, "output_tokens"));
+                    before.max(Usage { written_tokens: written, ..told })
                 });
                 self.model = whole(message).or(self.model.take());
             }

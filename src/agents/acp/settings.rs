@@ -53,15 +53,12 @@ impl AcpSettings {
         &self,
         proxy: Option<&ProxyAddress>,
     ) -> BTreeMap<String, String> {
-        let filled = |value: &String| match proxy {
-            Some(proxy) => {
-                let url = proxy.url("");
-                value
-                    .replace("{models}", url.trim_end_matches('/'))
-                    .replace("{token}", &proxy.token)
-                    .replace("{model}", self.model.as_deref().unwrap_or_default())
-            }
-            None => value.clone(),
+        let model = self.model.as_deref().unwrap_or_default();
+        let filled = |value: &String| {
+            let value = value.replace("{model}", model);
+            let Some(proxy) = proxy else { return value };
+            let url = proxy.url("");
+            value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &proxy.token)
         };
         // Else codex-acp asks its model, after every turn, what the user might say next.
         let quiet = ("CODEX_ACP_PROMPT_SUGGESTIONS".to_owned(), "false".to_owned());
@@ -107,5 +104,6 @@ mod tests {
         let told = settings.environment(Some(&proxy));
         assert_eq!(told["URL"], proxy.url("ours"));
         assert_eq!([&told["KEY"], &told["MODEL"]], ["the-key", "qwen3"]);
+        assert_eq!(settings.environment(None)["MODEL"], "qwen3", "also with a login of its own");
     }
 }

@@ -82,7 +82,7 @@ impl EarlierTurn {
     ) -> Result<(EarlierTurn, Exit), RunError> {
         let mut ended = pin!(adoption.wait());
         let mut cancelled = false;
-        // When one over its budget is asked.
+        // When one over its budget is asked to end.
         let mut asked_at: Option<Instant> = None;
         // When patience with one that was asked is over.
         let mut at_last: Option<Instant> = None;

@@ -321,7 +321,7 @@ impl RunningTurn<'_> {
         // When patience with a tool, or with an agent that was asked to stop, is over.
         let mut at_last: Option<Instant> = None;
         let watch = self.watch;
-        // Nothing that it could say now is the end of what was begun with money left.
+        // One that begins over its budget gets no last word.
         let was_spent = watch.over_budget.is_cancelled();
         loop {
             let now = Instant::now();
@@ -358,12 +358,12 @@ impl RunningTurn<'_> {
                     let Some(piece) = piece? else { return Ok(()) };
                     let events = self.turn.feed(&piece);
                     let sign = self.sign(&events, now);
-                    let is_at_a_tool =
+                    let begins_tool =
                         events.iter().any(|event| matches!(event, Event::ToolStart { .. }));
                     watch.tell(events);
                     self.count();
                     self.reply().await?;
-                    if self.stuck.is_some() && !self.speaks && is_at_a_tool {
+                    if self.stuck.is_some() && !self.speaks && begins_tool {
                         // That was not its last word.
                         at_last = at_last.map(|at| at.min(now));
                     }

@@ -120,13 +120,3 @@ pub(super) fn remember_usage(spec: &RunSpec, session: &str, total: Usage) {
         tracing::warn!(%error, "cannot keep the token count; the next run will count too much");
     }
 }
-
-pub(super) fn minus(total: Usage, earlier: Usage) -> Usage {
-    Usage {
-        input_tokens: total.input_tokens.saturating_sub(earlier.input_tokens),
-        cached_tokens: total.cached_tokens.saturating_sub(earlier.cached_tokens),
-        written_tokens: total.written_tokens.saturating_sub(earlier.written_tokens),
-        output_tokens: total.output_tokens.saturating_sub(earlier.output_tokens),
-        cost_usd: (total.cost_usd - earlier.cost_usd).max(0.0),
-    }
-}

@@ -1,6 +1,6 @@
 //! What a run has used, by what its turns tell.
 
-use super::keep::{minus, seen_usage};
+use super::keep::seen_usage;
 use super::rollout::Rollout;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::turn::Turn;
@@ -62,7 +62,7 @@ impl UsageCount {
     /// The same without what the conversation before used.
     pub(super) fn used(&self) -> Usage {
         let total = self.total.unwrap_or(self.baseline);
-        minus(total, self.baseline).plus(self.turns).plus(self.untold)
+        total.minus(self.baseline).plus(self.turns).plus(self.untold)
     }
 
     /// What its conversation has used, for the run that goes on with it; none where nothing is known of that.

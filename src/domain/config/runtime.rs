@@ -629,7 +629,7 @@ impl RuntimeConfig {
                 "no server is named that could be asked for it",
             )
             .hint(
-                "name an entry of `models` in agents.acp.server, or leave the model to the agent",
+                "name an entry of `models` in agents.acp.server, put {model} into agents.acp.env, or leave the model to the agent",
             ));
         }
         limits::check_limits(&self.limits)?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::card;
-use super::denial::Denial;
+use super::no_approval::NoApproval;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{ActionAtGate, RequestStatus};
@@ -20,7 +20,7 @@ pub(in crate::engine) fn wanted(
     match turn.policy.gates.action {
         Stance::Allow => true,
         Stance::Refuse => {
-            not_run(turn, id, name, Denial::Refused);
+            not_run(turn, id, name, NoApproval::Refused);
             false
         }
         Stance::Ask => {
@@ -41,7 +41,7 @@ pub(in crate::engine) fn wanted(
     }
 }
 
-pub(super) fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: Denial) {
-    let values = json!({ "action": name, "reason": why.as_str() });
+pub(super) fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: NoApproval) {
+    let values = json!({ "action": name, "reason": why });
     ending::end(turn, id, RequestStatus::Cancelled, "action.not_run", values);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::denial::Denial;
+use super::no_approval::NoApproval;
 use super::{card, guards, stance};
 use crate::domain::block::BlockCode;
 use crate::domain::evidence::{Candidate, Evidence, Proof};
@@ -26,7 +26,7 @@ pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof
     let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
     match stance {
         Stance::Allow => train::join(turn, id),
-        Stance::Refuse => stay_on_side_branch(turn, id, Denial::Refused),
+        Stance::Refuse => stay_on_side_branch(turn, id, NoApproval::Refused),
         Stance::Ask => card::open(turn, id, kind, commit, artifact, findings),
     }
 }
@@ -43,7 +43,7 @@ pub(in crate::engine) fn asks_about_base(turn: &mut Turn<'_>, id: &RequestId) ->
     // Nothing is to be committed.
     let gates = GateTable { commit: Stance::Allow, ..turn.policy.gates.clone() };
     match stance::of_commit(&gates, &findings, Proof::Green, true) {
-        (Stance::Refuse, _) => declined(turn, id, Denial::Refused),
+        (Stance::Refuse, _) => declined(turn, id, NoApproval::Refused),
         (Stance::Ask | Stance::Allow, kind) => {
             card::open(turn, id, kind, commit, artifact, findings);
         }
@@ -76,7 +76,7 @@ pub(super) fn seen(turn: &mut Turn<'_>, id: &RequestId, sees_room: bool) {
 
 /// Nobody has said yes to the commit, or nobody would: it stays aside. What the branch has already cannot, and its
 /// request waits for somebody to say what is wrong with it.
-pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial) {
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
     if !is_base(turn, id) {
         return stay_on_side_branch(turn, id, why);
     }
@@ -93,7 +93,7 @@ pub(super) fn is_base(turn: &Turn<'_>, id: &RequestId) -> bool {
 }
 
 /// The commit stays where it is; the request is done.
-pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: Denial) {
+pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
     let Some(request) = turn.request(id) else {
         return;
     };
@@ -107,7 +107,7 @@ pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: Deni
         "commit": commit,
         "side_branch": format!("teams/{id}"),
         "files": say::files(request.work.candidate.as_ref()),
-        "reason": why.as_str(),
+        "reason": why,
         "findings": card::by_guard(&refused),
         "not_checked": request.work.qa_remarks.not_checked,
         "risks": request.work.qa_remarks.risks,

@@ -24,8 +24,8 @@ use crate::engine::progress;
 pub(in crate::engine) mod action;
 pub(in crate::engine) mod card;
 pub(in crate::engine) mod commit;
-mod denial;
 pub(in crate::engine) mod guards;
+mod no_approval;
 pub(in crate::engine) mod plan;
 pub(in crate::engine) mod preparation;
 mod request_text;
@@ -36,7 +36,7 @@ pub use card::{by_guard, command_lines, content_of, needs_reason, on_card as bud
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};
-use denial::Denial;
+use no_approval::NoApproval;
 
 /// What somebody decides on, as they saw it.
 #[derive(Debug, Clone, Copy)]
@@ -200,7 +200,7 @@ fn settle(
     };
     match verdict {
         Verdict::Yes { .. } => approved(turn, &id, gate, sees_room, (&name, &reason)),
-        Verdict::No => end_without(turn, &id, kind, Denial::Rejected),
+        Verdict::No => end_without(turn, &id, kind, NoApproval::Rejected),
         Verdict::Ask(question) => asked(turn, granted, &id, question, kind == GateKind::Plan),
         Verdict::UseChecks => {
             let shown = gate.shown_checks.clone().unwrap_or_default();
@@ -254,7 +254,7 @@ fn approved(
 }
 
 /// Nobody agrees. Where somebody has something to say that no role has read, the request goes on with that instead.
-fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial) {
+fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: NoApproval) {
     let is_duty = turn.request(id).is_some_and(|it| it.duty().is_some());
     match kind {
         GateKind::Budget => declined(turn, id, kind, why),
@@ -277,7 +277,7 @@ fn end_without(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial)
     }
 }
 
-fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: Denial) {
+fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: NoApproval) {
     match kind {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
@@ -346,7 +346,7 @@ pub(super) fn expire(turn: &mut Turn<'_>) {
         if mine {
             let payload = json!({ "gate_id": gate_id.as_str() });
             turn.record(&id, EventKind::GateDecided, "runtime", "expired", payload);
-            end_without(turn, &id, kind, Denial::Expired);
+            end_without(turn, &id, kind, NoApproval::Expired);
         }
     }
 }

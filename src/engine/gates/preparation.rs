@@ -3,7 +3,7 @@
 
 use super::card;
 use super::commit::stay_on_side_branch;
-use super::denial::Denial;
+use super::no_approval::NoApproval;
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::preparation::PreparationQuestion;
@@ -21,7 +21,7 @@ pub(in crate::engine) fn asked(turn: &mut Turn<'_>, id: &RequestId, question: Pr
         Stance::Allow => granted(turn, id),
         Stance::Refuse => {
             if !progress::goes_back_for_words(turn, id) {
-                stay_on_side_branch(turn, id, Denial::Refused);
+                stay_on_side_branch(turn, id, NoApproval::Refused);
             }
         }
         Stance::Ask => card::open(turn, id, GateKind::Prepare, commit, digest, Vec::new()),

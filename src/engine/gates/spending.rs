@@ -1,7 +1,7 @@
 //! The gate of money: a budget is used up, and a person grants it once more or does not.
 
 use super::card::{self, is_daily, waiting_budget};
-use super::denial::Denial;
+use super::no_approval::NoApproval;
 use crate::domain::block::BlockCode;
 use crate::domain::budget::Scope;
 use crate::domain::gate::{GateKind, GateState};
@@ -98,11 +98,11 @@ pub(in crate::engine) fn ask_by_new_limits(turn: &mut Turn<'_>) {
 }
 
 /// It is not granted: the request stops, unless there is a new budget because it is another day.
-pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: Denial) {
-    let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
-    if why == Denial::Expired && is_daily(turn, id) {
+pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
+    if why == NoApproval::Expired && is_daily(turn, id) {
         return go_on(turn, id);
     }
+    let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
     ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
     if scope == Some(Scope::Sprint) {
         // Nobody is asked the same at each of its todos.

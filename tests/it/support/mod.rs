@@ -46,7 +46,7 @@ pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
 
 /// When to look again at what changes all the time: a look takes the time of whoever makes the change.
 pub(crate) fn looks() -> tokio::time::Interval {
-    let mut looks = tokio::time::interval(Duration::from_millis(100));
+    let mut looks = tokio::time::interval(Duration::from_millis(25));
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     looks
 }
