@@ -151,6 +151,9 @@ pub struct BudgetUse {
     pub raised: u32,
     /// Whether it was told that it is nearly spent.
     pub warned: bool,
+    /// A person wants no more of it before that: with the next day it is full again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declined_until: Option<Timestamp>,
 }
 
 impl BudgetUse {
@@ -164,6 +167,7 @@ impl BudgetUse {
     pub const fn raise(&mut self) {
         self.raised = self.raised.saturating_add(1);
         self.warned = false;
+        self.declined_until = None;
     }
 }
 
@@ -219,6 +223,12 @@ impl Spending {
             plan_limits: self.plan_limits.clone(),
             ..Self::default()
         }
+    }
+
+    /// When budgets of the day are full again of which a person wants no more today.
+    pub fn declined_until(&self) -> impl Iterator<Item = Timestamp> {
+        let roles = self.roles.values().filter_map(|it| it.declined_until);
+        roles.chain(self.today.declined_until)
     }
 
     /// What was spent on a sprint.
@@ -351,7 +361,8 @@ mod tests {
 
     #[test]
     fn a_new_day_begins_with_full_budgets() {
-        let budget_use = BudgetUse { used: usage(1, 0, 0, 0.0), raised: 1, warned: true };
+        let used = usage(1, 0, 0, 0.0);
+        let budget_use = BudgetUse { used, raised: 1, warned: true, declined_until: None };
         let id: SprintId = "2026-Sprint-01-20260101T000000Z".parse().expect("an id");
         let old = Spending {
             date: "2026-01-01".to_owned(),

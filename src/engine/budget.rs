@@ -8,9 +8,10 @@ use sha2::{Digest, Sha256};
 
 use super::say;
 use super::turn::Turn;
-use crate::domain::budget::{Allowance, BudgetUse, PlanLimit, Scope, SharedBudgets};
+use crate::domain::budget::{Allowance, BudgetUse, PlanLimit, Scope, SharedBudgets, Spending};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::lifecycle::StepKind;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::policy::Policy;
 use crate::domain::request::Request;
@@ -101,13 +102,65 @@ pub(super) fn account(
     let (budget_use, budget) = match scope {
         Scope::Request => (request.budget_use(), budgets.request),
         Scope::Sprint => (spending.of_sprint(&sprint_of(turn, request)?), budgets.sprint),
-        Scope::Role => {
-            let budget_use = spending.roles.get(&role).copied().unwrap_or_default();
-            (budget_use, budgets.roles.get(&role).copied()?)
-        }
+        Scope::Role => return role_account(&spending, turn.policy, role),
         Scope::Day => (spending.today, budgets.day),
     };
     (!budget.is_unlimited()).then_some(Account { scope, budget_use, budget })
+}
+
+/// What a role may spend a day, as it stands; none where there is no limit.
+fn role_account(spending: &Spending, policy: &Policy, role: Role) -> Option<Account> {
+    let budget_use = spending.roles.get(&role).copied().unwrap_or_default();
+    let budget = policy.budgets.roles.get(&role).copied()?;
+    (!budget.is_unlimited()).then_some(Account { scope: Scope::Role, budget_use, budget })
+}
+
+/// A budget of the day that is used up, of which a person wants no more before the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeclinedBudget {
+    /// That of all roles.
+    Day,
+    /// That of one without which no todo gets anywhere: which begins it, or makes the change.
+    Role(Role),
+}
+
+impl DeclinedBudget {
+    /// The values of a message: the role, where it is one's.
+    pub(super) fn values(self) -> Value {
+        let role = match self {
+            Self::Day => None,
+            Self::Role(role) => Some(role),
+        };
+        json!({ "role": role })
+    }
+}
+
+/// The budget for which no todo begins today, where there is one: each would ask once more for what was turned down.
+pub(super) fn declined(turn: &Turn<'_>) -> Option<DeclinedBudget> {
+    declined_at(&turn.spending(), turn.policy, turn.now)
+}
+
+/// The same outside of a decision.
+pub(super) fn declined_at(
+    spending: &Spending,
+    policy: &Policy,
+    now: Timestamp,
+) -> Option<DeclinedBudget> {
+    let is_declined = |it: &Account| {
+        it.is_spent() && it.budget_use.declined_until.is_some_and(|until| until > now)
+    };
+    let day = Account { scope: Scope::Day, budget_use: spending.today, budget: policy.budgets.day };
+    if !day.budget.is_unlimited() && is_declined(&day) {
+        return Some(DeclinedBudget::Day);
+    }
+    let lifecycle = &policy.lifecycle;
+    let steps = lifecycle.steps();
+    let needed = steps.filter(|it| it.kind == StepKind::Change || it.name == lifecycle.begin_todo);
+    let mut roles = needed.map(|step| step.role);
+    let role = roles.find(|role| {
+        role_account(spending, policy, *role).is_some_and(|account| is_declined(&account))
+    });
+    role.map(DeclinedBudget::Role)
 }
 
 fn accounts(turn: &Turn<'_>, id: &RequestId, role: Role) -> Vec<Account> {
@@ -228,6 +281,21 @@ fn tell(turn: &mut Turn<'_>, id: &RequestId, scope: Scope, values: Value) {
 /// A person grants a budget once more.
 pub(super) fn raise(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Scope) {
     change(turn, id, role, scope, BudgetUse::raise);
+}
+
+/// A person wants no more of a budget that is full again with the next day.
+pub(super) fn decline(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Scope) {
+    let until = turn.now.next_day(turn.zone());
+    change(turn, id, role, scope, |budget_use| budget_use.declined_until = Some(until));
+}
+
+/// A person wants to go on all the same: who needs a budget that is used up asks again.
+pub(super) fn ask_again(turn: &mut Turn<'_>) {
+    if turn.spending().declined_until().next().is_some() {
+        let spending = turn.edit_spending();
+        spending.today.declined_until = None;
+        spending.roles.values_mut().for_each(|it| it.declined_until = None);
+    }
 }
 
 fn change(

@@ -102,11 +102,16 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
     if why == NoApproval::Expired && is_daily(turn, id) {
         return go_on(turn, id);
     }
-    let scope = turn.request(id).and_then(waiting_budget).map(|(scope, _)| scope);
+    let waited = turn.request(id).and_then(waiting_budget);
     ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
-    if scope == Some(Scope::Sprint) {
-        // Nobody is asked the same at each of its todos.
-        sprint::out_of_budget(turn, id);
+    // Nobody is asked the same at each todo of a sprint.
+    match waited {
+        Some((Scope::Sprint, _)) => sprint::out_of_budget(turn, id),
+        Some((scope @ (Scope::Role | Scope::Day), role)) => {
+            budget::decline(turn, id, role, scope);
+            sprint::waits_for_next_day(turn);
+        }
+        Some((Scope::Request, _)) | None => {}
     }
 }
 

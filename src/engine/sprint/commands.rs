@@ -18,7 +18,7 @@ use crate::engine::authorize::{Granted, Resource, act, authorize, denied};
 use crate::engine::decision::Answer;
 use crate::engine::say::CatalogText;
 use crate::engine::turn::Turn;
-use crate::engine::{ending, say as words};
+use crate::engine::{budget, ending, say as words};
 
 /// Characters of a milestone.
 const MILESTONE: usize = 200;
@@ -166,6 +166,21 @@ pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId)
     turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how.as_str(), by);
 }
 
+/// Nobody grants more of a budget of the day: no todo begins before it is full again. People hear of it where a todo waits.
+pub(in crate::engine) fn waits_for_next_day(turn: &mut Turn<'_>) {
+    let Some(declined) = budget::declined(turn) else { return };
+    let is_waiting = |sprint: &&Sprint| {
+        let is_queued = |todo: &Todo| todo.progress.status == TodoStatus::Queued;
+        let goes_on = sprint.closing.wrap_up.is_none() && sprint.work.paused_by.is_none();
+        goes_on && sprint.work.todos.iter().any(is_queued)
+    };
+    let Some(sprint) = turn.active_sprint().filter(is_waiting) else { return };
+    let id = sprint.sprint_id.clone();
+    let mut values = declined.values();
+    values["sprint_id"] = json!(id.as_str());
+    say::error(turn, &id, "sprint.next_day", values);
+}
+
 /// Pauses the active sprint: what is under way goes on, and nothing more begins until it is restarted.
 pub(in crate::engine) fn paused(turn: &mut Turn<'_>, granted: &Granted<act::ControlSprint>) {
     let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else { return };
@@ -215,6 +230,7 @@ pub(in crate::engine) fn restarted(
         }
     }
     let now = turn.now;
+    budget::ask_again(turn);
     start::renew_cutoff(turn, &id);
     // What was let go before anybody began is planned again, as todos of their own.
     let items = turn.items();

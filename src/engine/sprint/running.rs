@@ -15,7 +15,7 @@ use crate::domain::request::{
 };
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::turn::Turn;
-use crate::engine::{handoff, intake};
+use crate::engine::{budget, handoff, intake};
 
 /// Times that the sprint itself tries a commit again that could not be brought to the branch.
 const COMMIT_RETRIES: u32 = 1;
@@ -31,7 +31,8 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         return;
     }
     let Some(sprint) = turn.sprint(id) else { return };
-    if review_is_due(turn, sprint) {
+    // A look at what ended costs money as well.
+    if budget::declined(turn).is_none() && review_is_due(turn, sprint) {
         // Nothing is charged for it, so that there is a way.
         return position::follow(turn, id, StepOutcome::Review).unwrap_or_default();
     }
@@ -42,8 +43,9 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 }
 
 /// Begins the todos that can begin: delivered is what they depend on, a slot is free, and nothing that is under way has
-/// declared the same paths; none where the sprint is to end. Before that the todos follow what their items have come to
-/// depend on. Says whether any todo is under way then.
+/// declared the same paths; none where the sprint is to end, or where nobody grants more of a budget of the day. Before that
+/// the todos follow what their items have come to depend on. Says whether any todo is under way then, or begins with the
+/// next day.
 pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let ahead = |turn: &Turn<'_>| {
         turn.sprint(id).map(|sprint| queue::ahead(turn, sprint)).unwrap_or_default()
@@ -65,11 +67,13 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);
     let is_ahead = |at: &usize| ahead.contains(&sprint.work.todos[*at].progress.todo_id);
     let begin: Vec<usize> = begin.map(|(at, _)| at).filter(|at| !is_ahead(at)).collect();
-    for at in begin {
+    let waits_for_next_day = !begin.is_empty() && budget::declined(turn).is_some();
+    for at in begin.into_iter().filter(|_| !waits_for_next_day) {
         start(turn, id, at);
     }
     let is_running = |todo: &Todo| todo.progress.status == TodoStatus::Running;
-    turn.sprint(id).is_some_and(|sprint| sprint.work.todos.iter().any(is_running))
+    let is_at_work = |sprint: &Sprint| sprint.work.todos.iter().any(is_running);
+    waits_for_next_day || turn.sprint(id).is_some_and(is_at_work)
 }
 
 /// How many todos may be under way at once; none where the sprint is to end, or is paused.

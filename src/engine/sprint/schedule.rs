@@ -15,6 +15,7 @@ use crate::domain::policy::Policy;
 use crate::domain::sprint::{Kickoff, Phase, Sprint, SprintStatus, Trigger, WrapUp};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::engine::budget;
 use crate::engine::turn::Turn;
 
 /// The next instant at which the engine wants to hear [`crate::domain::event::Event::Tick`]; none while
@@ -44,6 +45,7 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
         None => instants.extend(scheduler.slots.next_slot_at),
     }
     instants.extend(sourcing::due(state, policy));
+    instants.extend(state.spending.declined_until());
     instants
 }
 
@@ -100,6 +102,10 @@ pub(super) fn go_by_clock(turn: &mut Turn<'_>) {
 /// What the clock alone brings about.
 pub(super) fn come(turn: &mut Turn<'_>) {
     let now = turn.now;
+    if turn.before().spending.declined_until().any(|until| until <= now) {
+        // With the day its budgets are others.
+        turn.edit_spending();
+    }
     go_by_clock(turn);
     end_day(turn);
     if turn.scheduler().active_sprint_id.is_some()
@@ -168,6 +174,10 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
         None
     };
     let Some(trigger) = trigger else { return };
+    // Its slot stays until then.
+    if budget::declined(turn).is_some() {
+        return;
+    }
     if prospect == Prospect::Failed {
         skip(turn, "nothing_changed");
         return;

@@ -13,7 +13,7 @@ use crate::domain::change::Change;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
-use crate::domain::ids::{EnvelopeId, ItemId};
+use crate::domain::ids::{EnvelopeId, ItemId, SubjectId};
 use crate::domain::incoming::Command;
 use crate::domain::item::{Item, ItemKind, ItemSource, ItemStatus};
 use crate::domain::modes::SprintMode;
@@ -25,6 +25,7 @@ use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{PlanningStep, Sprint, SprintStatus, Todo, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+use crate::engine::why::about;
 
 fn of_title(world: &World, title: &str) -> Item {
     let mut items = world.state.backlog.values();
@@ -309,7 +310,6 @@ fn what_is_tried_again_does_not_wait_for_a_clock_that_was_ahead() {
 
 #[test]
 fn who_grants_a_sprint_no_more_money_is_asked_once() {
-    let dollars = |usd| Allowance { usd: Some(usd), tokens: None };
     let budgets = Budgets { sprint: dollars(9.0), ..Budgets::default() };
     let mut world = World::new(Policy { budgets, ..by_hand() });
     world.usage = Usage { cost_usd: 1.0, ..world.usage };
@@ -320,13 +320,109 @@ fn who_grants_a_sprint_no_more_money_is_asked_once() {
     world.command(press(&gate, ButtonAct::Reject));
     world.finish_well();
     assert!(sprint(&world).status.is_terminal(), "{:?}", statuses(&world));
+    assert_eq!(cards(&world), 1);
+    assert!(world.said.iter().any(|key| key == "sprint.out_of_budget"));
+}
+
+/// How many cards there were.
+fn cards(world: &World) -> usize {
     let opened = world.log.iter().filter_map(|change| {
         let Change::Save(AnyRecord::Gate(gate)) = change else { return None };
         Some(gate.gate_id.clone())
     });
-    let opened: BTreeSet<_> = opened.collect();
-    assert_eq!(opened.len(), 1);
-    assert!(world.said.iter().any(|key| key == "sprint.out_of_budget"));
+    opened.collect::<BTreeSet<_>>().len()
+}
+
+/// A sprint that has come to the one card for a budget, which a person has turned down.
+fn out_of_todays_budget(budgets: Budgets) -> World {
+    let sprint = SprintPolicy { cutoff: None, ..by_hand().sprint };
+    let mut world = World::new(Policy { budgets, sprint, ..policy() });
+    world.usage = Usage { cost_usd: 1.0, ..world.usage };
+    world.command(kickoff());
+    world.finish_well();
+    let [gate] = gates(&world).try_into().expect("one card");
+    assert_eq!(gate.kind, GateKind::Budget);
+    world.command(press(&gate, ButtonAct::Reject));
+    world.finish_well();
+    world
+}
+
+fn dollars(usd: f64) -> Allowance {
+    Allowance { usd: Some(usd), tokens: None }
+}
+
+fn waits_for_next_day(world: &World) -> bool {
+    let now = Timestamp::from_millis(world.clock);
+    let todos = sprint(world).work.todos;
+    let is_said = |todo: &Todo| {
+        let id = SubjectId::parse(todo.progress.todo_id.as_str()).expect("an id");
+        about(&world.state, &world.policy, &id, now).is_some_and(|it| it.key == "why.todo_next_day")
+    };
+    todos.iter().any(is_said)
+}
+
+#[test]
+fn todays_budget_that_is_turned_down_is_asked_about_once_and_its_todos_wait_for_the_next_day() {
+    let by_role = Budgets { roles: [(Role::Developer, dollars(1.0))].into(), ..Budgets::default() };
+    for budgets in [Budgets { day: dollars(9.0), ..Budgets::default() }, by_role] {
+        let mut world = out_of_todays_budget(budgets);
+        assert_eq!((cards(&world), world.state.gates.len()), (1, 0));
+        assert!(active(&world).is_some(), "{:?}", statuses(&world));
+        assert!(world.said.iter().any(|key| key == "sprint.next_day"));
+        assert!(waits_for_next_day(&world));
+        let queued = |world: &World| {
+            statuses(world).iter().filter(|(_, status)| *status == TodoStatus::Queued).count()
+        };
+        let waiting = queued(&world);
+        let today = world.state.spending.date.clone();
+        while world.state.spending.date == today {
+            assert_eq!(queued(&world), waiting);
+            assert!(world.wait_until_due());
+        }
+        assert!(queued(&world) < waiting, "a new day, a new budget: {:?}", statuses(&world));
+    }
+}
+
+#[test]
+fn whoever_asks_for_more_of_todays_budget_gets_a_card_and_the_todos_go_on_with_it() {
+    let mut world = out_of_todays_budget(Budgets { day: dollars(9.0), ..Budgets::default() });
+    let stopped = world.state.requests.values().find(|it| it.blocked.is_some()).expect("one");
+    let request_id = stopped.request_id.clone();
+    world.command(Command::Retry { request_id });
+    world.finish_well();
+    assert_eq!(cards(&world), 2);
+    let [gate] = gates(&world).try_into().expect("one card");
+    world.command(press(&gate, ButtonAct::Approve));
+    assert!(!waits_for_next_day(&world));
+}
+
+#[test]
+fn a_restart_goes_on_today_and_asks_again() {
+    let mut world = out_of_todays_budget(Budgets { day: dollars(9.0), ..Budgets::default() });
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+    assert!(!waits_for_next_day(&world));
+    world.finish_well();
+    let [gate] = gates(&world).try_into().expect("one card");
+    assert_eq!((gate.kind, cards(&world)), (GateKind::Budget, 2));
+}
+
+#[test]
+fn no_sprint_begins_by_itself_while_todays_budget_is_turned_down() {
+    let budgets = Budgets { day: dollars(2.0), ..Budgets::default() };
+    let mut world = World::new(Policy { budgets, ..policy() });
+    world.usage = Usage { cost_usd: 1.0, ..world.usage };
+    world.message("do it");
+    world.finish_well();
+    let [gate] = gates(&world).try_into().expect("one card");
+    world.command(press(&gate, ButtonAct::Reject));
+    add(&mut world, "alpha");
+    let today = world.state.spending.date.clone();
+    while world.state.spending.date == today {
+        assert_eq!((active(&world), cards(&world)), (None, 1));
+        assert!(world.wait_until_due());
+        world.finish_well();
+    }
+    assert!(active(&world).is_some());
 }
 
 #[test]

@@ -387,7 +387,7 @@ impl World {
         }
     }
 
-    /// A sprint that holds the slot is moved by something: a request of its own, a todo at work, or an effect.
+    /// A sprint that holds the slot is moved by something: a request of its own, a todo at work, an effect, or the day.
     fn check_sprint_moves(&self) {
         let Some(sprint) = self.state.active_sprint() else { return };
         let open = |id: &Option<RequestId>| {
@@ -402,7 +402,9 @@ impl World {
             todo.progress.status == crate::domain::sprint::TodoStatus::Running
                 && open(&todo.progress.request_id)
         });
-        let rests = sprint.work.paused_by.is_some();
+        let now = Timestamp::from_millis(self.clock);
+        let waits_for_next_day = self.state.spending.declined_until().any(|until| until > now);
+        let rests = sprint.work.paused_by.is_some() || waits_for_next_day;
         let moves = looked_at || at_work || rests || open(&sprint.planning_request_id);
         assert!(moves, "nobody moves it: {sprint:#?}");
     }

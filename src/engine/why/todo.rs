@@ -11,6 +11,7 @@ use crate::domain::policy::Policy;
 use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::engine::budget;
 use crate::engine::say::CatalogText;
 use crate::engine::sprint::slots_of;
 use crate::engine::sprint::todos::{self, TodoRecords, TodoWait};
@@ -120,7 +121,12 @@ pub(in crate::engine) fn of_todo(
     }
     let title =
         |id: &TodoId| sprint.todo(id).map_or(id.as_str(), |it| it.title.as_str()).to_owned();
-    match waits.waits.get(&todo.progress.todo_id).cloned() {
+    let wait = waits.waits.get(&todo.progress.todo_id).cloned();
+    let declined = budget::declined_at(&state.spending, policy, now);
+    if let Some(declined) = declined.filter(|_| wait == Some(TodoWait::Nothing)) {
+        return ("why.todo_next_day", values(declined.values()));
+    }
+    match wait {
         Some(TodoWait::Dependencies(ids)) => {
             let after = ids.iter().map(
                 |id| json!({ "title": title(id), "status": sprint.todo(id).map(|it| it.progress.status) }),
