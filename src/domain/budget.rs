@@ -151,9 +151,20 @@ pub struct BudgetUse {
     pub raised: u32,
     /// Whether it was told that it is nearly spent.
     pub warned: bool,
-    /// A person wants no more of it before that: with the next day it is full again.
+    /// That a person wants no more of it today, where it is one of the day.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub declined_until: Option<Timestamp>,
+    pub declined: Option<Declined>,
+}
+
+/// A person was asked for more of a budget of the day, and said no.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Declined {
+    /// When the budget is full again.
+    pub until: Timestamp,
+    /// What might be spent then: another limit may be asked about.
+    pub limit: Allowance,
+    /// Whether it was told that a sprint waits for it.
+    pub told: bool,
 }
 
 impl BudgetUse {
@@ -167,7 +178,7 @@ impl BudgetUse {
     pub const fn raise(&mut self) {
         self.raised = self.raised.saturating_add(1);
         self.warned = false;
-        self.declined_until = None;
+        self.declined = None;
     }
 }
 
@@ -225,10 +236,19 @@ impl Spending {
         }
     }
 
-    /// When budgets of the day are full again of which a person wants no more today.
-    pub fn declined_until(&self) -> impl Iterator<Item = Timestamp> {
-        let roles = self.roles.values().filter_map(|it| it.declined_until);
-        roles.chain(self.today.declined_until)
+    /// The budgets of the day.
+    fn daily(&self) -> impl Iterator<Item = &BudgetUse> {
+        self.roles.values().chain([&self.today])
+    }
+
+    /// The same for changing.
+    pub fn daily_mut(&mut self) -> impl Iterator<Item = &mut BudgetUse> {
+        self.roles.values_mut().chain([&mut self.today])
+    }
+
+    /// Those of them of which a person wants no more.
+    pub fn declined(&self) -> impl Iterator<Item = Declined> {
+        self.daily().filter_map(|it| it.declined)
     }
 
     /// What was spent on a sprint.
@@ -362,7 +382,7 @@ mod tests {
     #[test]
     fn a_new_day_begins_with_full_budgets() {
         let used = usage(1, 0, 0, 0.0);
-        let budget_use = BudgetUse { used, raised: 1, warned: true, declined_until: None };
+        let budget_use = BudgetUse { used, raised: 1, warned: true, declined: None };
         let id: SprintId = "2026-Sprint-01-20260101T000000Z".parse().expect("an id");
         let old = Spending {
             date: "2026-01-01".to_owned(),

@@ -8,15 +8,17 @@ use sha2::{Digest, Sha256};
 
 use super::say;
 use super::turn::Turn;
-use crate::domain::budget::{Allowance, BudgetUse, PlanLimit, Scope, SharedBudgets, Spending};
+use crate::domain::budget::{
+    Allowance, BudgetUse, Declined, PlanLimit, Scope, SharedBudgets, Spending,
+};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
-use crate::domain::lifecycle::StepKind;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::policy::Policy;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport};
+use crate::domain::sprint::Sprint;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -102,36 +104,33 @@ pub(super) fn account(
     let (budget_use, budget) = match scope {
         Scope::Request => (request.budget_use(), budgets.request),
         Scope::Sprint => (spending.of_sprint(&sprint_of(turn, request)?), budgets.sprint),
-        Scope::Role => return role_account(&spending, turn.policy, role),
+        Scope::Role => {
+            let budget_use = spending.roles.get(&role).copied().unwrap_or_default();
+            (budget_use, budgets.roles.get(&role).copied()?)
+        }
         Scope::Day => (spending.today, budgets.day),
     };
     (!budget.is_unlimited()).then_some(Account { scope, budget_use, budget })
 }
 
-/// What a role may spend a day, as it stands; none where there is no limit.
-fn role_account(spending: &Spending, policy: &Policy, role: Role) -> Option<Account> {
-    let budget_use = spending.roles.get(&role).copied().unwrap_or_default();
-    let budget = policy.budgets.roles.get(&role).copied()?;
-    (!budget.is_unlimited()).then_some(Account { scope: Scope::Role, budget_use, budget })
-}
-
-/// A budget of the day that is used up, of which a person wants no more before the next one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DeclinedBudget {
-    /// That of all roles.
-    Day,
-    /// That of one without which no todo gets anywhere: which begins it, or makes the change.
-    Role(Role),
+/// A budget of the day of which a person wants no more before the next one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct DeclinedBudget {
+    /// Whose it is; none where it is that of all roles.
+    role: Option<Role>,
+    declined: Declined,
 }
 
 impl DeclinedBudget {
-    /// The values of a message: the role, where it is one's.
-    pub(super) fn values(self) -> Value {
-        let role = match self {
-            Self::Day => None,
-            Self::Role(role) => Some(role),
-        };
-        json!({ "role": role })
+    /// The values of a message about what waits for the next day in this sprint.
+    pub(super) fn values(&self, sprint: &Sprint) -> Value {
+        let ends = sprint.cutoff_at.is_some_and(|at| at < self.declined.until);
+        json!({ "role": self.role, "ends": ends })
+    }
+
+    /// Whether it was told that a sprint waits for it.
+    pub(super) const fn is_told(&self) -> bool {
+        self.declined.told
     }
 }
 
@@ -146,21 +145,37 @@ pub(super) fn declined_at(
     policy: &Policy,
     now: Timestamp,
 ) -> Option<DeclinedBudget> {
-    let is_declined = |it: &Account| {
-        it.is_spent() && it.budget_use.declined_until.is_some_and(|until| until > now)
-    };
-    let day = Account { scope: Scope::Day, budget_use: spending.today, budget: policy.budgets.day };
-    if !day.budget.is_unlimited() && is_declined(&day) {
-        return Some(DeclinedBudget::Day);
-    }
     let lifecycle = &policy.lifecycle;
-    let steps = lifecycle.steps();
-    let needed = steps.filter(|it| it.kind == StepKind::Change || it.name == lifecycle.begin_todo);
-    let mut roles = needed.map(|step| step.role);
-    let role = roles.find(|role| {
-        role_account(spending, policy, *role).is_some_and(|account| is_declined(&account))
-    });
-    role.map(DeclinedBudget::Role)
+    let begins = lifecycle.step(lifecycle.begin_todo);
+    let roles = begins.into_iter().chain(lifecycle.usual_steps()).map(|step| step.role);
+    let mut roles: BTreeSet<Role> = roles.collect();
+    roles.retain(|role| policy.budgets.roles.contains_key(role));
+    declined_for(spending, policy, now, roles)
+}
+
+/// The same for a run of one role.
+pub(super) fn is_declined(turn: &Turn<'_>, role: Role) -> bool {
+    declined_for(&turn.spending(), turn.policy, turn.now, [role]).is_some()
+}
+
+fn declined_for(
+    spending: &Spending,
+    policy: &Policy,
+    now: Timestamp,
+    roles: impl IntoIterator<Item = Role>,
+) -> Option<DeclinedBudget> {
+    let of = |role: Option<Role>, budget_use: Option<&BudgetUse>, budget: Allowance| {
+        let declined = budget_use?.declined?;
+        // Who has changed the configuration since may be asked anew.
+        let is_same = budget_use?.limit(budget) == declined.limit;
+        (is_same && declined.until > now).then_some(DeclinedBudget { role, declined })
+    };
+    of(None, Some(&spending.today), policy.budgets.day).or_else(|| {
+        let of_role = |role: Role| {
+            of(Some(role), spending.roles.get(&role), *policy.budgets.roles.get(&role)?)
+        };
+        roles.into_iter().find_map(of_role)
+    })
 }
 
 fn accounts(turn: &Turn<'_>, id: &RequestId, role: Role) -> Vec<Account> {
@@ -285,16 +300,30 @@ pub(super) fn raise(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Scop
 
 /// A person wants no more of a budget that is full again with the next day.
 pub(super) fn decline(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Scope) {
+    let Some(account) = turn.request(id).and_then(|it| account(turn, it, role, scope)) else {
+        return;
+    };
     let until = turn.now.next_day(turn.zone());
-    change(turn, id, role, scope, |budget_use| budget_use.declined_until = Some(until));
+    let limit = account.budget_use.limit(account.budget);
+    let told = account.budget_use.declined.is_some_and(|it| it.told && it.limit == limit);
+    let declined = Declined { until, limit, told };
+    change(turn, id, role, scope, |budget_use| budget_use.declined = Some(declined));
+}
+
+/// People have heard that a sprint waits for it.
+pub(super) fn told_of_declined(turn: &mut Turn<'_>) {
+    for budget_use in turn.edit_spending().daily_mut() {
+        if let Some(declined) = &mut budget_use.declined {
+            declined.told = true;
+        }
+    }
 }
 
 /// A person wants to go on all the same: who needs a budget that is used up asks again.
 pub(super) fn ask_again(turn: &mut Turn<'_>) {
-    if turn.spending().declined_until().next().is_some() {
-        let spending = turn.edit_spending();
-        spending.today.declined_until = None;
-        spending.roles.values_mut().for_each(|it| it.declined_until = None);
+    // What is kept may be of the day before.
+    if turn.before().spending.declined().chain(turn.spending().declined()).next().is_some() {
+        turn.edit_spending().daily_mut().for_each(|it| it.declined = None);
     }
 }
 

@@ -279,18 +279,9 @@ pub(super) fn ahead_of_sprint(turn: &Turn<'_>, id: &SprintId) -> Option<WayAhead
 }
 
 fn turns_ahead(lifecycle: &Lifecycle, state: &WorkflowState) -> usize {
-    let is_role = |step: &&Step| match step.kind {
-        StepKind::Guidance | StepKind::Change | StepKind::Review | StepKind::Verdict => true,
-        StepKind::Research
-        | StepKind::Plan
-        | StepKind::Advice
-        | StepKind::Land
-        | StepKind::Sprint(_) => false,
-    };
-    let first = |step: &Step| lifecycle.step_of(step.kind).is_some_and(|it| it.name == step.name);
     let open =
-        |step: &Step| matches!(place_of(lifecycle, state, step.name, false), "current" | "ahead");
-    lifecycle.steps().filter(is_role).filter(|step| first(step) && open(step)).count()
+        |step: &&Step| matches!(place_of(lifecycle, state, step.name, false), "current" | "ahead");
+    lifecycle.usual_steps().filter(open).count()
 }
 
 /// `turns` that cost what `had` turns before them cost.

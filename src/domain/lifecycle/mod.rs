@@ -205,6 +205,16 @@ impl Lifecycle {
         self.steps.iter().find(|step| step.kind == kind)
     }
 
+    /// The steps of roles that a todo of a sprint takes where its route leaves none out and nothing is sent back, but for
+    /// the planner's.
+    pub fn usual_steps(&self) -> impl Iterator<Item = &Step> {
+        let kinds = [StepKind::Guidance, StepKind::Change, StepKind::Review, StepKind::Verdict];
+        self.steps.iter().filter(move |step| {
+            let first = self.step_of(step.kind);
+            kinds.contains(&step.kind) && first.is_some_and(|it| it.name == step.name)
+        })
+    }
+
     /// The step at which the change comes to the branch.
     #[must_use]
     pub fn landing(&self) -> StepName {

@@ -313,7 +313,7 @@ impl Request {
     #[must_use]
     pub const fn budget_use(&self) -> BudgetUse {
         let Spent { budget_raised: raised, budget_warned: warned, .. } = self.work.spent;
-        BudgetUse { used: self.work.usage, raised, warned, declined_until: None }
+        BudgetUse { used: self.work.usage, raised, warned, declined: None }
     }
 
     /// Whether its change and the branch have not been brought together yet.

@@ -24,8 +24,10 @@ pub(in crate::engine) fn ask(
     why: &str,
 ) {
     let Some(request) = turn.request(id) else { return };
-    if request.duty() == Some(Duty::ClosingReport) {
-        // No sprint keeps its place for days for words that may be left out.
+    // No sprint keeps its place for days for words that may be left out, and nobody is asked again today for what the team
+    // does by itself.
+    let is_left_out = |duty| duty == Duty::ClosingReport || budget::is_declined(turn, role);
+    if request.duty().is_some_and(is_left_out) {
         return ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
     }
     let artifact = account.digest(&budget::subject(turn, request, role, account.scope));
@@ -109,7 +111,6 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
         Some((Scope::Sprint, _)) => sprint::out_of_budget(turn, id),
         Some((scope @ (Scope::Role | Scope::Day), role)) => {
             budget::decline(turn, id, role, scope);
-            sprint::waits_for_next_day(turn);
         }
         Some((Scope::Request, _)) | None => {}
     }

@@ -78,6 +78,7 @@ pub(in crate::engine) fn started(
     if kickoff.milestone.is_empty() {
         return Err(("sprint.refused.milestone", json!({})));
     }
+    budget::ask_again(turn);
     let (milestone, missing_files) = (kickoff.milestone.clone(), kickoff.missing_files);
     let id = start::begin(turn, Trigger::ManualStart, kickoff);
     let values = json!({
@@ -164,21 +165,6 @@ pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId)
     }
     let by = json!({ "by": "budget" });
     turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how.as_str(), by);
-}
-
-/// Nobody grants more of a budget of the day: no todo begins before it is full again. People hear of it where a todo waits.
-pub(in crate::engine) fn waits_for_next_day(turn: &mut Turn<'_>) {
-    let Some(declined) = budget::declined(turn) else { return };
-    let is_waiting = |sprint: &&Sprint| {
-        let is_queued = |todo: &Todo| todo.progress.status == TodoStatus::Queued;
-        let goes_on = sprint.closing.wrap_up.is_none() && sprint.work.paused_by.is_none();
-        goes_on && sprint.work.todos.iter().any(is_queued)
-    };
-    let Some(sprint) = turn.active_sprint().filter(is_waiting) else { return };
-    let id = sprint.sprint_id.clone();
-    let mut values = declined.values();
-    values["sprint_id"] = json!(id.as_str());
-    say::error(turn, &id, "sprint.next_day", values);
 }
 
 /// Pauses the active sprint: what is under way goes on, and nothing more begins until it is restarted.

@@ -17,7 +17,9 @@ use crate::engine::turn::Turn;
 pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
     requests(turn);
     block_dependents_of_dropped(turn);
-    if turn.planning.is_touched() || turn.scheduler().active_sprint_id.is_some() {
+    let before = turn.before();
+    let is_declined = before.spending.declined().next().is_some();
+    if turn.planning.is_touched() || is_declined || turn.scheduler().active_sprint_id.is_some() {
         advance(turn);
         // What was ended on the way is followed as well.
         requests(turn);

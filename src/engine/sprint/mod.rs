@@ -36,7 +36,7 @@ mod todo_progress;
 
 pub(in crate::engine) use advance::{advance, tick};
 pub(in crate::engine) use closing::{withdraw_older, withdraw_replaced};
-pub(in crate::engine) use commands::{out_of_budget, waits_for_next_day};
+pub(in crate::engine) use commands::out_of_budget;
 pub(in crate::engine) use duties::result as duty_result;
 pub(in crate::engine) use effects::effect_finished;
 pub(in crate::engine) use follow::follow;

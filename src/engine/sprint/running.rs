@@ -13,6 +13,7 @@ use crate::domain::policy::Policy;
 use crate::domain::request::{
     EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, Room,
 };
+use crate::domain::role::Role;
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{budget, handoff, intake};
@@ -32,7 +33,7 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     }
     let Some(sprint) = turn.sprint(id) else { return };
     // A look at what ended costs money as well.
-    if budget::declined(turn).is_none() && review_is_due(turn, sprint) {
+    if !budget::is_declined(turn, Role::Planner) && review_is_due(turn, sprint) {
         // Nothing is charged for it, so that there is a way.
         return position::follow(turn, id, StepOutcome::Review).unwrap_or_default();
     }
@@ -67,13 +68,14 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);
     let is_ahead = |at: &usize| ahead.contains(&sprint.work.todos[*at].progress.todo_id);
     let begin: Vec<usize> = begin.map(|(at, _)| at).filter(|at| !is_ahead(at)).collect();
-    let waits_for_next_day = !begin.is_empty() && budget::declined(turn).is_some();
-    for at in begin.into_iter().filter(|_| !waits_for_next_day) {
-        start(turn, id, at);
+    let declined = budget::declined(turn).filter(|_| !begin.is_empty());
+    match declined {
+        Some(declined) => say::next_day(turn, id, &declined),
+        None => begin.into_iter().for_each(|at| start(turn, id, at)),
     }
     let is_running = |todo: &Todo| todo.progress.status == TodoStatus::Running;
     let is_at_work = |sprint: &Sprint| sprint.work.todos.iter().any(is_running);
-    waits_for_next_day || turn.sprint(id).is_some_and(is_at_work)
+    declined.is_some() || turn.sprint(id).is_some_and(is_at_work)
 }
 
 /// How many todos may be under way at once; none where the sprint is to end, or is paused.

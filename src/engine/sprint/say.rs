@@ -12,6 +12,7 @@ use crate::domain::outgoing::{Act, NamedChannel, Post, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::sprint::{ExecutionMode, PlanningStep, PrepassStatus, Todo, TodoStatus, WrapUp};
+use crate::engine::budget::{self, DeclinedBudget};
 use crate::engine::lifecycle::is_planner_document;
 use crate::engine::say;
 use crate::engine::turn::Turn;
@@ -129,6 +130,15 @@ pub(super) fn waiting(turn: &mut Turn<'_>, id: &SprintId) {
         let values = json!({ "sprint_id": id.as_str(), "todos": stuck });
         report(turn, Some(id), "sprint.waiting", values, Vec::new());
     }
+}
+
+/// Nobody grants more of a budget of the day, and a todo waits for the next one: told once.
+pub(super) fn next_day(turn: &mut Turn<'_>, id: &SprintId, declined: &DeclinedBudget) {
+    let Some(sprint) = turn.sprint(id).filter(|_| !declined.is_told()) else { return };
+    let mut values = declined.values(sprint);
+    values["sprint_id"] = json!(id.as_str());
+    error(turn, id, "sprint.next_day", values);
+    budget::told_of_declined(turn);
 }
 
 /// A planning step is over.

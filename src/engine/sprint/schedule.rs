@@ -45,7 +45,7 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
         None => instants.extend(scheduler.slots.next_slot_at),
     }
     instants.extend(sourcing::due(state, policy));
-    instants.extend(state.spending.declined_until());
+    instants.extend(state.spending.declined().map(|it| it.until));
     instants
 }
 
@@ -102,9 +102,9 @@ pub(super) fn go_by_clock(turn: &mut Turn<'_>) {
 /// What the clock alone brings about.
 pub(super) fn come(turn: &mut Turn<'_>) {
     let now = turn.now;
-    if turn.before().spending.declined_until().any(|until| until <= now) {
+    if turn.before().spending.declined().any(|it| it.until <= now) {
         // With the day its budgets are others.
-        turn.edit_spending();
+        budget::ask_again(turn);
     }
     go_by_clock(turn);
     end_day(turn);
@@ -112,14 +112,19 @@ pub(super) fn come(turn: &mut Turn<'_>) {
         && turn.scheduler().slots.next_slot_at.is_some_and(|at| at <= now)
     {
         // The slot waits for the end of the sprint (S19); of several, the first is enough.
-        let slot = turn.scheduler().slots.next_slot_at;
-        // One that rolls waits for an interval after this sprint.
-        if turn.scheduler().slots.deferred_slot_at.is_none() && !rolls(turn) {
-            turn.edit_scheduler().slots.deferred_slot_at = slot;
-        }
-        name_slot(turn);
+        defer_slot(turn);
     }
     sourcing::look(turn);
+}
+
+/// The slot that has come waits, and the next one is named.
+fn defer_slot(turn: &mut Turn<'_>) {
+    let slot = turn.scheduler().slots.next_slot_at;
+    // One that rolls waits for an interval after this sprint.
+    if turn.scheduler().slots.deferred_slot_at.is_none() && !rolls(turn) {
+        turn.edit_scheduler().slots.deferred_slot_at = slot;
+    }
+    name_slot(turn);
 }
 
 /// Whether sprints are a matter of this workspace at all: nobody is asked for a milestone, and no slot is
@@ -174,8 +179,10 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
         None
     };
     let Some(trigger) = trigger else { return };
-    // Its slot stays until then.
     if budget::declined(turn).is_some() {
+        if passed {
+            defer_slot(turn);
+        }
         return;
     }
     if prospect == Prospect::Failed {

@@ -351,6 +351,10 @@ fn dollars(usd: f64) -> Allowance {
     Allowance { usd: Some(usd), tokens: None }
 }
 
+fn day(world: &World) -> String {
+    Timestamp::from_millis(world.clock).budget_day(world.policy.sprint.zone.0)
+}
+
 fn waits_for_next_day(world: &World) -> bool {
     let now = Timestamp::from_millis(world.clock);
     let todos = sprint(world).work.todos;
@@ -374,8 +378,8 @@ fn todays_budget_that_is_turned_down_is_asked_about_once_and_its_todos_wait_for_
             statuses(world).iter().filter(|(_, status)| *status == TodoStatus::Queued).count()
         };
         let waiting = queued(&world);
-        let today = world.state.spending.date.clone();
-        while world.state.spending.date == today {
+        let today = day(&world);
+        while day(&world) == today {
             assert_eq!(queued(&world), waiting);
             assert!(world.wait_until_due());
         }
@@ -416,8 +420,8 @@ fn no_sprint_begins_by_itself_while_todays_budget_is_turned_down() {
     let [gate] = gates(&world).try_into().expect("one card");
     world.command(press(&gate, ButtonAct::Reject));
     add(&mut world, "alpha");
-    let today = world.state.spending.date.clone();
-    while world.state.spending.date == today {
+    let today = day(&world);
+    while day(&world) == today {
         assert_eq!((active(&world), cards(&world)), (None, 1));
         assert!(world.wait_until_due());
         world.finish_well();

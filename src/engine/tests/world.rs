@@ -41,6 +41,7 @@ use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+use crate::engine::budget;
 use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Decision, Input, Wake, decide, plan_is_full};
 use std::sync::Arc;
@@ -403,7 +404,11 @@ impl World {
                 && open(&todo.progress.request_id)
         });
         let now = Timestamp::from_millis(self.clock);
-        let waits_for_next_day = self.state.spending.declined_until().any(|until| until > now);
+        let is_queued = |todo: &crate::domain::sprint::Todo| {
+            todo.progress.status == crate::domain::sprint::TodoStatus::Queued
+        };
+        let waits_for_next_day = sprint.work.todos.iter().any(is_queued)
+            && budget::declined_at(&self.state.spending, &self.policy, now).is_some();
         let rests = sprint.work.paused_by.is_some() || waits_for_next_day;
         let moves = looked_at || at_work || rests || open(&sprint.planning_request_id);
         assert!(moves, "nobody moves it: {sprint:#?}");

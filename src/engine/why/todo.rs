@@ -123,8 +123,9 @@ pub(in crate::engine) fn of_todo(
         |id: &TodoId| sprint.todo(id).map_or(id.as_str(), |it| it.title.as_str()).to_owned();
     let wait = waits.waits.get(&todo.progress.todo_id).cloned();
     let declined = budget::declined_at(&state.spending, policy, now);
-    if let Some(declined) = declined.filter(|_| wait == Some(TodoWait::Nothing)) {
-        return ("why.todo_next_day", values(declined.values()));
+    let is_next = matches!(wait, Some(TodoWait::Nothing | TodoWait::Slot));
+    if let Some(declined) = declined.filter(|_| is_next) {
+        return ("why.todo_next_day", values(declined.values(sprint)));
     }
     match wait {
         Some(TodoWait::Dependencies(ids)) => {
