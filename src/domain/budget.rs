@@ -1,5 +1,6 @@
 //! Money and tokens: what a model costs, what may be spent, and what was.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -221,11 +222,11 @@ pub struct PlanLimit {
 impl Spending {
     /// The record on a day: another day begins with nothing used.
     #[must_use]
-    pub fn on(&self, date: &str) -> Self {
+    pub fn on(&self, date: &str) -> Cow<'_, Self> {
         if self.date == date {
-            return self.clone();
+            return Cow::Borrowed(self);
         }
-        Self {
+        Cow::Owned(Self {
             date: date.to_owned(),
             sprints: self.sprints.clone(),
             older_sprint: self.older_sprint.clone(),
@@ -233,7 +234,7 @@ impl Spending {
             rate_limited: self.rate_limited.clone(),
             plan_limits: self.plan_limits.clone(),
             ..Self::default()
-        }
+        })
     }
 
     /// The budgets of the day.
@@ -391,8 +392,8 @@ mod tests {
             older_sprint: Some((id.clone(), budget_use)),
             ..Spending::default()
         };
-        assert_eq!(old.on("2026-01-01"), old);
-        let new = old.on("2026-01-02");
+        assert_eq!(*old.on("2026-01-01"), old);
+        let new = old.on("2026-01-02").into_owned();
         assert_eq!((new.today, new.roles.len()), (BudgetUse::default(), 0));
         assert_eq!(new.of_sprint(&id), budget_use);
         // Another sprint takes nothing from it.

@@ -16,7 +16,7 @@ use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
     clock, commands, effects, intake, outbox, pinned_board, progress, recovery, reports, revise,
-    runs, say, sprint, train,
+    runs, sprint, status_card, train,
 };
 
 /// What the engine is told.
@@ -132,6 +132,6 @@ fn close(turn: &mut Turn<'_>) {
     let mut cards = train::advance(turn);
     cards.extend(turn.touched());
     for id in &cards {
-        say::refresh_card(turn, id);
+        status_card::refresh(turn, id);
     }
 }

@@ -1,5 +1,6 @@
 //! The lane of a request: how it is chosen, what its steps look like, and when its change is more than it is for.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::gates::guards::machinery;
@@ -242,12 +243,18 @@ fn place_of(
     }
 }
 
+/// A step, and in one word where its request stands to it.
+#[derive(Debug, Serialize)]
+pub(super) struct StepOfCard {
+    step: StepName,
+    place: &'static str,
+}
+
 /// The steps of a request as a line of its card; none where every step is taken, as it always was.
-pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
-    let Some((lifecycle, state)) = turn.stands(&request.request_id) else { return json!([]) };
-    if request.route.lane.is_none() {
-        return json!([]);
-    }
+pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Vec<StepOfCard> {
+    let state = request.params.workflow.as_ref().filter(|_| request.route.lane.is_some());
+    let Some(state) = state else { return Vec::new() };
+    let lifecycle = turn.lifecycle_of(state);
     let is_over = request.status.is_terminal();
     // What is only gone to when it is asked for or sent back is shown where it is under way.
     let is_advice = |step: &Step| step.kind == StepKind::Advice;
@@ -255,7 +262,10 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
     lifecycle
         .steps()
         .filter(|step| (!is_advice(step) && first(step)) || step.name == state.step)
-        .map(|step| json!({ "step": step.name, "place": place_of(&lifecycle, &state, step.name, is_over) }))
+        .map(|step| {
+            let place = place_of(lifecycle, state, step.name, is_over);
+            StepOfCard { step: step.name, place }
+        })
         .collect()
 }
 

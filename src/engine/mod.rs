@@ -50,6 +50,7 @@ mod runs;
 mod say;
 mod split;
 pub mod sprint;
+mod status_card;
 #[cfg(test)]
 mod tests;
 mod train;

@@ -1,7 +1,5 @@
 //! The board of the sprint as a pinned message in the startup channel, edited in place as the sprint goes on.
 
-use serde_json::Value;
-
 use super::board::board_of;
 use super::say;
 use super::turn::Turn;
@@ -54,11 +52,12 @@ pub(super) fn refresh(turn: &mut Turn<'_>) {
 }
 
 fn show(turn: &mut Turn<'_>, sprint: &Sprint, old: Option<&SprintBoard>) {
-    let values = pinned(board_of(turn.before(), turn.policy, sprint, turn.now));
-    let digest = say::digest(&values);
+    let board = board_of(turn.before(), turn.policy, Some(sprint), turn.now).pinned(LINES);
+    let digest = say::digest(&board);
     if old.is_some_and(|old| old.digest == digest) {
         return;
     }
+    let values = serde_json::to_value(board).unwrap_or_default();
     let (sprint_id, message) = (sprint.sprint_id.clone(), old.and_then(|old| old.message));
     let act = Act::Board {
         content: say::content("board", sprint.language, values),
@@ -70,20 +69,6 @@ fn show(turn: &mut Turn<'_>, sprint: &Sprint, old: Option<&SprintBoard>) {
     let card = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
     turn.send(card);
     turn.edit_scheduler().board = Some(SprintBoard { sprint_id, message, digest });
-}
-
-/// Short enough, and without what changes by itself from second to second.
-fn pinned(mut board: Value) -> Value {
-    board["lines"] = LINES.into();
-    let columns = board["sprint"]["columns"].as_array_mut().into_iter().flatten();
-    for column in columns {
-        for todo in column["todos"].as_array_mut().into_iter().flatten() {
-            if let Some(of) = todo["of"].as_object_mut() {
-                of.remove("seconds");
-            }
-        }
-    }
-    board
 }
 
 /// The board of a sprint is this message: one that was just posted is pinned.

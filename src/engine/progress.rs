@@ -23,7 +23,7 @@ use crate::domain::workflow::WorkflowState;
 /// Carries out what the workflow decided about a role's report.
 pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
     let from = turn.step(id);
-    if let (Some(from), WorkflowDecision::Next { state, step, .. }) = (&from, &decision) {
+    if let (Some(from), WorkflowDecision::Next { state, step, .. }) = (from, &decision) {
         if let Some(request) = turn.edit(id) {
             request.params.workflow = Some(state.clone());
         }
@@ -59,7 +59,7 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
 fn follow_from(
     turn: &mut Turn<'_>,
     id: &RequestId,
-    from: Option<Step>,
+    from: Option<&Step>,
     decision: WorkflowDecision,
 ) {
     if let Some(request) = turn.edit(id) {

@@ -1,10 +1,10 @@
 //! What the team says: keys and values for the catalog, and where each message goes.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::turn::Turn;
-use crate::domain::block::BlockCode;
-use crate::domain::evidence::{Candidate, Evidence};
+use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{
@@ -12,8 +12,7 @@ use crate::domain::outgoing::{
     Target, Voice,
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
-use crate::domain::request::{Request, RequestStatus};
-use crate::domain::role::Role;
+use crate::domain::request::Request;
 
 /// A key of the catalog with its values.
 pub(super) type CatalogText = (&'static str, Value);
@@ -207,19 +206,29 @@ pub(super) fn close_questions(turn: &mut Turn<'_>, id: &RequestId) {
 }
 
 /// The checks of some evidence, for templates.
-pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
+pub(super) fn checks(evidence: Option<&Evidence>) -> Vec<CheckLine<'_>> {
     let checks = evidence.map(|evidence| evidence.checks.as_slice()).unwrap_or_default();
-    checks
-        .iter()
-        .map(|check| {
-            json!({
-                "name": check.name,
-                "passed": check.verdict == crate::domain::evidence::CheckVerdict::Passed,
-                "seconds": check.duration_ms / 1_000,
-                "tests": check.tests_passed.map_or_else(String::new, |n| n.to_string()),
-            })
-        })
-        .collect()
+    checks.iter().map(CheckLine::of).collect()
+}
+
+/// What a message says of a check.
+#[derive(Debug, Serialize)]
+pub(super) struct CheckLine<'e> {
+    name: &'e str,
+    passed: bool,
+    seconds: u64,
+    tests: String,
+}
+
+impl<'e> CheckLine<'e> {
+    fn of(check: &'e CheckRun) -> CheckLine<'e> {
+        CheckLine {
+            name: &check.name,
+            passed: check.verdict == CheckVerdict::Passed,
+            seconds: check.duration_ms / 1_000,
+            tests: check.tests_passed.map_or_else(String::new, |count| count.to_string()),
+        }
+    }
 }
 
 /// What fails in a request's evidence that failed at its base, too; before there is any, what fails at the base.
@@ -233,9 +242,9 @@ pub fn red_before(request: &Request) -> Vec<String> {
 }
 
 /// The paths of a candidate, for templates.
-pub(super) fn files(candidate: Option<&Candidate>) -> Value {
+pub(super) fn files(candidate: Option<&Candidate>) -> Vec<&str> {
     let paths = candidate.map(|candidate| candidate.paths.as_slice()).unwrap_or_default();
-    paths.iter().map(|changed| Value::String(changed.path.clone())).collect()
+    paths.iter().map(|changed| changed.path.as_str()).collect()
 }
 
 /// The first characters of a commit id.
@@ -267,123 +276,9 @@ pub(super) fn title(text: &str) -> String {
     cut(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), 80)
 }
 
-/// The word of a card for where a request stands.
-fn card_status(turn: &Turn<'_>, request: &Request) -> &'static str {
-    match request.status {
-        RequestStatus::Queued => "queued",
-        RequestStatus::Delegated => {
-            if request.work.gate_id.is_some() {
-                "waiting"
-            } else if request.route.current_role == Some(Role::VersionController) {
-                "checking"
-            } else if request.work.active_run.is_none()
-                && request
-                    .route
-                    .current_role
-                    .is_some_and(|role| !turn.policy.serves.contains(&role))
-            {
-                "queued"
-            } else {
-                "working"
-            }
-        }
-        RequestStatus::Blocked => "blocked",
-        RequestStatus::Committed => "done",
-        RequestStatus::Completed => {
-            if request.work.candidate.is_some() {
-                "done"
-            } else {
-                "answered"
-            }
-        }
-        RequestStatus::Failed => "failed",
-        RequestStatus::Cancelled => "cancelled",
-    }
-}
-
-/// Queues an edit of the status card when what it would say has changed.
-pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
-    let Some(request) = turn.request(id).cloned() else {
-        return;
-    };
-    let Some(room) = request.conversation.room.as_ref() else {
-        return;
-    };
-    let step = request.params.workflow.as_ref().map_or("intake", |state| state.step.as_str());
-    let owner = match request.status {
-        // It is a person's turn, whoever worked on it last.
-        RequestStatus::Blocked => request.conversation.reply_route.author_name.as_str(),
-        RequestStatus::Queued
-        | RequestStatus::Delegated
-        | RequestStatus::Committed
-        | RequestStatus::Completed
-        | RequestStatus::Failed
-        | RequestStatus::Cancelled => request.route.current_role.map_or("", Role::as_str),
-    };
-    let evidence = request.work.evidence.as_ref().filter(|evidence| {
-        request.work.candidate.as_ref().is_some_and(|candidate| candidate.commit == evidence.commit)
-    });
-    let commit = request.outcome.commit_sha.as_deref().map(short).unwrap_or_default();
-    let status = card_status(turn, &request);
-    let values = json!({
-        "request_id": id.as_str(),
-        "title": title(&request.scope),
-        "status": status,
-        "place": super::train::place_now(turn, id).unwrap_or(0),
-        "owner": owner,
-        "step": if request.status.is_terminal() { "" } else { step },
-        "lane": request.route.lane.map_or("", |choice| choice.lane.as_str()),
-        "line": super::lanes::line(turn, &request),
-        "next": request.route.next_role.map_or("", Role::as_str),
-        "files": files(request.work.candidate.as_ref()),
-        "checks": checks(evidence),
-        "red_before": red_before(&request),
-        "commit": commit,
-        "through": request.outcome.proven_through.as_deref().map(short).unwrap_or_default(),
-        "turns": request.work.spent.turns,
-        "tokens": request.work.usage.input_tokens + request.work.usage.output_tokens,
-        "cost": if request.work.usage.cost_usd > 0.0 { format!("{:.2}", request.work.usage.cost_usd) } else { String::new() },
-        "agent": request.params.agent,
-        "blocked": request.blocked.as_ref().map(|it| it.code),
-        "rehearsal": request.params.agent.contains("rehearsal"),
-    });
-    let digest = digest(&values);
-    if room.card_digest == digest {
-        return;
-    }
-    let mut buttons = Vec::new();
-    let button = |act| Button { act, subject: id.to_string(), version: 0 };
-    match &request.blocked {
-        Some(blocked) if blocked.code == BlockCode::Questions => {
-            buttons.push(button(ButtonAct::YouDecide));
-        }
-        Some(_) => buttons.push(button(ButtonAct::Retry)),
-        None => {}
-    }
-    if !request.status.is_terminal() {
-        buttons.push(button(ButtonAct::Cancel));
-    }
-    if super::lanes::may_only_be_answered(&request) {
-        buttons.push(button(ButtonAct::Answer));
-    }
-    let menu = super::lanes::menu(&request);
-    let content = content("card", request.conversation.language, values);
-    let act = Act::Card { content, buttons, menu };
-    let target = Target::Room(id.clone());
-    let mut card = outgoing(turn, target, Voice::Team, Priority::Progress, act);
-    card.request_id = Some(id.clone());
-    card.slot = Some(format!("card:{id}"));
-    turn.send(card);
-    if let Some(request) = turn.edit(id)
-        && let Some(room) = request.conversation.room.as_mut()
-    {
-        room.card_digest = digest;
-    }
-}
-
-pub(super) fn digest(values: &Value) -> String {
+pub(super) fn digest(values: &impl Serialize) -> String {
     use sha1::{Digest, Sha1};
-    let bytes = Sha1::digest(values.to_string());
+    let bytes = Sha1::digest(serde_json::to_vec(values).unwrap_or_default());
     bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,5 +1,6 @@
 //! One decision in the making: the open records, and over them what this decision has changed so far.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -91,24 +92,28 @@ impl<'a> Turn<'a> {
     /// The lifecycle that a request goes by, and where it stands in it; `None` before it has begun.
     pub(super) fn stands(&self, id: &RequestId) -> Option<(Arc<Lifecycle>, WorkflowState)> {
         let state = self.request(id)?.params.workflow.clone()?;
+        Some((Arc::clone(self.lifecycle_of(&state)), state))
+    }
+
+    /// The lifecycle that a request goes by which stands there.
+    pub(super) fn lifecycle_of(&self, state: &WorkflowState) -> &'a Arc<Lifecycle> {
         let current = &self.policy.lifecycle;
-        let lifecycle = match state.lifecycle == current.digest() {
+        match state.lifecycle == current.digest() {
             true => current,
             false => self.state.lifecycle(&state.lifecycle),
-        };
-        Some((Arc::clone(lifecycle), state))
+        }
     }
 
     /// The step at which a request stands.
-    pub(super) fn step(&self, id: &RequestId) -> Option<Step> {
-        let (lifecycle, state) = self.stands(id)?;
-        lifecycle.step(state.step).cloned()
+    pub(super) fn step(&self, id: &RequestId) -> Option<&'a Step> {
+        let state = self.request(id)?.params.workflow.as_ref()?;
+        self.lifecycle_of(state).step(state.step)
     }
 
     /// Attempts that the step of a request has before a person is asked.
     pub(super) fn attempts(&self, id: &RequestId) -> u32 {
         let duty = self.request(id).and_then(|request| self.state.duty_step(request));
-        let own = self.step(id).as_ref().or(duty).map_or(ATTEMPTS, |step| step.attempts);
+        let own = self.step(id).or(duty).map_or(ATTEMPTS, |step| step.attempts);
         self.policy.limits.step_attempts.unwrap_or(own)
     }
 
@@ -195,14 +200,17 @@ impl<'a> Turn<'a> {
     }
 
     /// What was spent, as of today.
-    pub(super) fn spending(&self) -> Spending {
-        let now = self.spending.as_ref().unwrap_or(&self.state.spending);
-        now.on(&self.now.budget_day(self.zone()))
+    pub(super) fn spending(&self) -> Cow<'_, Spending> {
+        match &self.spending {
+            // Who edits it has brought it to this day.
+            Some(now) => Cow::Borrowed(now),
+            None => self.state.spending.on(&self.now.budget_day(self.zone())),
+        }
     }
 
     /// The same for changing.
     pub(super) fn edit_spending(&mut self) -> &mut Spending {
-        let spending = self.spending();
+        let spending = self.spending().into_owned();
         self.spending.insert(spending)
     }
 

@@ -51,7 +51,7 @@ fn work(turn: &mut Turn<'_>, id: &SprintId) {
                 closing::begin(turn, id);
             }
         } else {
-            work_step(turn, id, &step, kind);
+            work_step(turn, id, step, kind);
         }
         let now = turn.sprint(id);
         if now.is_none_or(|now| now.status.is_terminal() || now.step == Some(step.name)) {

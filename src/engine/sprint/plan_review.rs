@@ -230,7 +230,7 @@ fn turned_down(turn: &mut Turn<'_>, id: &SprintId, by: Refusal) {
 
 /// Something ends the sprint before its plan stands: when somebody restarts it, its todos are chosen anew.
 pub(super) fn put_off(turn: &mut Turn<'_>, id: &SprintId, reason: &str) {
-    let is_review = |(_, kind): &(Step, SprintStep)| *kind == SprintStep::Duty(Duty::PlanReview);
+    let is_review = |(_, kind): &(&Step, SprintStep)| *kind == SprintStep::Duty(Duty::PlanReview);
     if position::step(turn, id).as_ref().is_some_and(is_review) {
         plan_again(turn, id, reason);
     }

@@ -22,13 +22,13 @@ fn holds(policy: &Policy) -> impl Fn(&Sprint, Condition) -> bool {
     }
 }
 
-fn lifecycle(turn: &Turn<'_>, sprint: &Sprint) -> Arc<Lifecycle> {
-    Arc::clone(turn.before().sprint_lifecycle(sprint))
+fn lifecycle<'a>(turn: &Turn<'a>, sprint: &Sprint) -> &'a Lifecycle {
+    turn.before().sprint_lifecycle(sprint)
 }
 
 /// The step at which a sprint stands, with what that is for. Records of before sprints had a lifecycle say it in
 /// other words.
-pub(super) fn step(turn: &mut Turn<'_>, id: &SprintId) -> Option<(Step, SprintStep)> {
+pub(super) fn step<'a>(turn: &mut Turn<'a>, id: &SprintId) -> Option<(&'a Step, SprintStep)> {
     let sprint = turn.sprint(id)?;
     let lifecycle = lifecycle(turn, sprint);
     let step = match sprint.step.and_then(|name| lifecycle.step(name)) {
@@ -40,7 +40,7 @@ pub(super) fn step(turn: &mut Turn<'_>, id: &SprintId) -> Option<(Step, SprintSt
         }
     };
     let kind = step.kind.of_sprint()?;
-    Some((step.clone(), kind))
+    Some((step, kind))
 }
 
 /// The step of a record that names none.
@@ -99,7 +99,7 @@ pub(super) fn follow(
     };
     let holds = holds(turn.policy);
     match turn.edit_sprint(id) {
-        Some(sprint) => follow_sprint(&lifecycle, sprint, outcome, holds),
+        Some(sprint) => follow_sprint(lifecycle, sprint, outcome, holds),
         None => Ok(()),
     }
 }
@@ -115,7 +115,7 @@ pub(super) fn stop(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(lifecycle) = turn.sprint(id).map(|sprint| lifecycle(turn, sprint)) else { return };
     let holds = holds(turn.policy);
     if let Some(sprint) = turn.edit_sprint(id) {
-        place_sprint(&lifecycle, sprint, lifecycle.stop, holds);
+        place_sprint(lifecycle, sprint, lifecycle.stop, holds);
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn stop(turn: &mut Turn<'_>, id: &SprintId) {
 pub(super) fn resume(turn: &mut Turn<'_>, id: &SprintId) {
     let Some((step, _)) = step(turn, id) else { return };
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.place(&step);
+        sprint.place(step);
     }
     renew(turn, id);
 }

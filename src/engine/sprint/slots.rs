@@ -35,7 +35,10 @@ pub fn next_slot(now: Timestamp, interval_minutes: u32, zone: Tz) -> Timestamp {
 #[must_use]
 pub fn cutoff_at(now: Timestamp, cutoff: &CutoffTime, zone: Tz) -> Timestamp {
     let today = now.utc().with_timezone(&zone).date_naive();
-    let time = NaiveTime::parse_from_str(cutoff.as_str(), "%H:%M").unwrap_or_default();
+    let time = cutoff.as_str().split_once(':').and_then(|(hour, minute)| {
+        NaiveTime::from_hms_opt(hour.parse().ok()?, minute.parse().ok()?, 0)
+    });
+    let time = time.unwrap_or_default();
     (0..4)
         .filter_map(|days| today.checked_add_days(Days::new(days)))
         .filter_map(|day| instant(day.and_time(time), zone))

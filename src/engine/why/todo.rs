@@ -96,8 +96,8 @@ pub(in crate::engine) fn of_todo(
     let sprint = waits.sprint;
     let values = |more: Value| {
         let mut values = json!({ "id": todo.progress.todo_id, "title": todo.title, "status": todo.progress.status });
-        if let (Some(all), Some(more)) = (values.as_object_mut(), more.as_object()) {
-            all.extend(more.clone());
+        if let (Some(all), Value::Object(more)) = (values.as_object_mut(), more) {
+            all.extend(more);
         }
         values
     };
