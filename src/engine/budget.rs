@@ -145,6 +145,8 @@ pub(super) fn declined_at(
     policy: &Policy,
     now: Timestamp,
 ) -> Option<DeclinedBudget> {
+    // As on most days.
+    spending.declined().next()?;
     let lifecycle = &policy.lifecycle;
     let begins = lifecycle.step(lifecycle.begin_todo);
     let roles = begins.into_iter().chain(lifecycle.usual_steps()).map(|step| step.role);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
-use super::todos::{self, TodoRecords, TodoWait};
+use super::todos::{self, TodoRecords};
 use super::{closing, initial, position, queue, say};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::item::ItemSource;
@@ -64,10 +64,8 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
         let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
         TodoRecords::of(item, gate.map(|it| &**it))
     };
-    let waits = todos::waits(&sprint.work.todos, slots(turn.policy, sprint), records);
-    let begin = waits.into_iter().filter(|(_, wait)| *wait == TodoWait::Nothing);
-    let is_ahead = |at: &usize| ahead.contains(&sprint.work.todos[*at].progress.todo_id);
-    let begin: Vec<usize> = begin.map(|(at, _)| at).filter(|at| !is_ahead(at)).collect();
+    let mut begin = todos::next(&sprint.work.todos, slots(turn.policy, sprint), records);
+    begin.retain(|at| !ahead.contains(&sprint.work.todos[*at].progress.todo_id));
     let declined = budget::declined(turn).filter(|_| !begin.is_empty());
     match declined {
         Some(declined) => say::next_day(turn, id, &declined),

@@ -165,6 +165,18 @@ impl TodoRecords {
     }
 }
 
+/// The todos that wait for nothing, by their indexes, in the order in which they begin.
+pub fn next(todos: &[Todo], slots: usize, records: impl Fn(&Todo) -> TodoRecords) -> Vec<usize> {
+    let is = |status: TodoStatus| move |todo: &&Todo| todo.progress.status == status;
+    let running = todos.iter().filter(is(TodoStatus::Running));
+    let is_full = || running.filter(|todo| !records(todo).asks).count() >= slots;
+    if !todos.iter().any(|todo| is(TodoStatus::Queued)(&todo)) || is_full() {
+        return Vec::new();
+    }
+    let waits = waits(todos, slots, &records).into_iter();
+    waits.filter(|(_, wait)| *wait == TodoWait::Nothing).map(|(at, _)| at).collect()
+}
+
 /// What each todo that has not begun waits for, by its index, in the order in which they begin. At most `slots` todos
 /// are under way at once; one that waits for a person takes no slot, and its paths all the same.
 pub fn waits(

@@ -377,6 +377,10 @@ fn todays_budget_that_is_turned_down_is_asked_about_once_and_its_todos_wait_for_
         let queued = |world: &World| {
             statuses(world).iter().filter(|(_, status)| *status == TodoStatus::Queued).count()
         };
+        let subject = SubjectId::parse(sprint(&world).sprint_id.as_str()).expect("an id");
+        let now = Timestamp::from_millis(world.clock);
+        let said = about(&world.state, &world.policy, &subject, now).expect("it is known");
+        assert!(said.values["declined"].is_object(), "{said:?}");
         let waiting = queued(&world);
         let today = day(&world);
         while day(&world) == today {

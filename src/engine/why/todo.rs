@@ -185,6 +185,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
         "blocked": titles(TodoStatus::Blocked),
         "cutoff": sprint.cutoff_at.map(|at| request::shown(policy, at)),
         "paused_by": sprint.work.paused_by,
+        "declined": budget::declined_at(&state.spending, policy, now).map(|it| it.values(sprint)),
         "line": own.map(|(key, values)| json!({ "key": key, "values": values })),
     });
     ("why.sprint", values)
