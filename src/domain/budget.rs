@@ -252,6 +252,12 @@ impl Spending {
         self.daily().filter_map(|it| it.declined)
     }
 
+    /// When all of those are full again; long ago where there is none.
+    #[must_use]
+    pub fn declined_until(&self) -> Timestamp {
+        self.declined().map(|it| it.until).max().unwrap_or(Timestamp::from_millis(0))
+    }
+
     /// What was spent on a sprint.
     #[must_use]
     pub fn of_sprint(&self, id: &SprintId) -> BudgetUse {

@@ -150,8 +150,6 @@ pub(super) fn declined_at(
     let lifecycle = &policy.lifecycle;
     let begins = lifecycle.step(lifecycle.begin_todo);
     let roles = begins.into_iter().chain(lifecycle.usual_steps()).map(|step| step.role);
-    let mut roles: BTreeSet<Role> = roles.collect();
-    roles.retain(|role| policy.budgets.roles.contains_key(role));
     declined_for(spending, policy, now, roles)
 }
 
@@ -321,10 +319,9 @@ pub(super) fn told_of_declined(turn: &mut Turn<'_>) {
     }
 }
 
-/// A person wants to go on all the same: who needs a budget that is used up asks again.
+/// What was turned down may be asked about again: a person wants to go on all the same, or another day has begun.
 pub(super) fn ask_again(turn: &mut Turn<'_>) {
-    // What is kept may be of the day before.
-    if turn.before().spending.declined().chain(turn.spending().declined()).next().is_some() {
+    if turn.before().spending.declined().next().is_some() {
         turn.edit_spending().daily_mut().for_each(|it| it.declined = None);
     }
 }

@@ -205,8 +205,8 @@ impl Lifecycle {
         self.steps.iter().find(|step| step.kind == kind)
     }
 
-    /// The steps of roles that a todo of a sprint takes where its route leaves none out and nothing is sent back, but for
-    /// the planner's.
+    /// The first step of each kind that guides, builds or judges: what a todo goes through after its plan where its route
+    /// leaves nothing out and nothing is sent back.
     pub fn usual_steps(&self) -> impl Iterator<Item = &Step> {
         let kinds = [StepKind::Guidance, StepKind::Change, StepKind::Review, StepKind::Verdict];
         self.steps.iter().filter(move |step| {

@@ -24,10 +24,8 @@ pub(in crate::engine) fn ask(
     why: &str,
 ) {
     let Some(request) = turn.request(id) else { return };
-    // No sprint keeps its place for days for words that may be left out, and nobody is asked again today for what the team
-    // does by itself.
-    let is_left_out = |duty| duty == Duty::ClosingReport || budget::is_declined(turn, role);
-    if request.duty().is_some_and(is_left_out) {
+    if request.duty() == Some(Duty::ClosingReport) {
+        // No sprint keeps its place for days for words that may be left out.
         return ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
     }
     let artifact = account.digest(&budget::subject(turn, request, role, account.scope));

@@ -36,7 +36,8 @@ pub fn due(state: &State, policy: &Policy) -> BTreeSet<Timestamp> {
                     running::is_at_work(sprint, |id| state.requests.get(id).map(Arc::as_ref));
                 let last = sprint.planning.last_review_at.filter(|_| at_work);
                 let interval = policy.sprint.interval_seconds();
-                instants.extend(last.map(|at| at.plus_seconds(interval)));
+                let until = state.spending.declined_until();
+                instants.extend(last.map(|at| at.plus_seconds(interval).max(until)));
             }
             if scheduler.slots.deferred_slot_at.is_none() {
                 instants.extend(scheduler.slots.next_slot_at);

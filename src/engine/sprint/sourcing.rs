@@ -48,9 +48,11 @@ pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
         return None;
     }
     let last = state.scheduler.sourcing.last_at.or(state.scheduler.slots.last_started_at);
-    Some(last.map_or(Timestamp::from_millis(0), |last| {
+    let next = last.map_or(Timestamp::from_millis(0), |last| {
         last.plus_seconds(policy.sprint.interval_seconds())
-    }))
+    });
+    // What is found is for roles to judge, who cost money.
+    Some(next.max(state.spending.declined_until()))
 }
 
 /// Looks for findings where it is time.

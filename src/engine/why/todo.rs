@@ -174,6 +174,8 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
     };
     let own = sprint.planning_request_id.as_ref().and_then(|id| state.requests.get(id));
     let own = own.map(|own| request::reason(state, policy, own, now));
+    let declined = budget::declined_at(&state.spending, policy, now);
+    let declined = declined.filter(|_| sprint.status == SprintStatus::Running);
     let values = json!({
         "id": sprint.sprint_id,
         "milestone": sprint.milestone_title,
@@ -185,7 +187,7 @@ fn of_sprint(state: &State, policy: &Policy, sprint: &Sprint, now: Timestamp) ->
         "blocked": titles(TodoStatus::Blocked),
         "cutoff": sprint.cutoff_at.map(|at| request::shown(policy, at)),
         "paused_by": sprint.work.paused_by,
-        "declined": budget::declined_at(&state.spending, policy, now).map(|it| it.values(sprint)),
+        "declined": declined.map(|it| it.values(sprint)),
         "line": own.map(|(key, values)| json!({ "key": key, "values": values })),
     });
     ("why.sprint", values)
