@@ -165,12 +165,14 @@ impl TodoRecords {
     }
 }
 
-/// The todos that wait for nothing, by their indexes, in the order in which they begin.
+/// The todos that wait for nothing, by their indexes, in the order in which they begin. They are put in order only where
+/// one could begin, which most decisions do not come to.
 pub fn next(todos: &[Todo], slots: usize, records: impl Fn(&Todo) -> TodoRecords) -> Vec<usize> {
-    let is = |status: TodoStatus| move |todo: &&Todo| todo.progress.status == status;
-    let running = todos.iter().filter(is(TodoStatus::Running));
-    let is_full = || running.filter(|todo| !records(todo).asks).count() >= slots;
-    if !todos.iter().any(|todo| is(TodoStatus::Queued)(&todo)) || is_full() {
+    let takes_slot =
+        |todo: &&Todo| todo.progress.status == TodoStatus::Running && !records(todo).asks;
+    let has_slot = todos.iter().filter(takes_slot).count() < slots;
+    let is_queued = |todo: &Todo| todo.progress.status == TodoStatus::Queued;
+    if !has_slot || !todos.iter().any(is_queued) {
         return Vec::new();
     }
     let waits = waits(todos, slots, &records).into_iter();
