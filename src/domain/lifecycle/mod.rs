@@ -208,11 +208,18 @@ impl Lifecycle {
     /// The first step of each kind that guides, builds or judges: what a todo goes through after its plan where its route
     /// leaves nothing out and nothing is sent back.
     pub fn usual_steps(&self) -> impl Iterator<Item = &Step> {
-        let kinds = [StepKind::Guidance, StepKind::Change, StepKind::Review, StepKind::Verdict];
-        self.steps.iter().filter(move |step| {
-            let first = self.step_of(step.kind);
-            kinds.contains(&step.kind) && first.is_some_and(|it| it.name == step.name)
-        })
+        let is_usual = |kind| match kind {
+            StepKind::Guidance | StepKind::Change | StepKind::Review | StepKind::Verdict => true,
+            StepKind::Research
+            | StepKind::Plan
+            | StepKind::Advice
+            | StepKind::Land
+            | StepKind::Sprint(_) => false,
+        };
+        let first = |kind| self.step_of(kind).map(|it| it.name);
+        self.steps
+            .iter()
+            .filter(move |step| is_usual(step.kind) && first(step.kind) == Some(step.name))
     }
 
     /// The step at which the change comes to the branch.

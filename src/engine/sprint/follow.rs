@@ -17,6 +17,7 @@ use crate::engine::turn::Turn;
 pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
     requests(turn);
     block_dependents_of_dropped(turn);
+    // Whatever lifts that may be what a sprint waits for.
     let before = turn.before();
     let is_declined = before.spending.declined().next().is_some();
     if turn.planning.is_touched() || is_declined || turn.scheduler().active_sprint_id.is_some() {
