@@ -154,12 +154,12 @@ pub struct BudgetUse {
     pub warned: bool,
     /// That a person wants no more of it today, where it is one of the day.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub declined: Option<Declined>,
+    pub declined: Option<BudgetRefusal>,
 }
 
 /// A person was asked for more of a budget of the day, and said no.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Declined {
+pub struct BudgetRefusal {
     /// When the budget is full again.
     pub until: Timestamp,
     /// What might be spent then: another limit may be asked about.
@@ -248,7 +248,7 @@ impl Spending {
     }
 
     /// Those of them of which a person wants no more.
-    pub fn declined(&self) -> impl Iterator<Item = Declined> {
+    pub fn declined(&self) -> impl Iterator<Item = BudgetRefusal> {
         self.daily().filter_map(|it| it.declined)
     }
 

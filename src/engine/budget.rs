@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::say;
 use super::turn::Turn;
 use crate::domain::budget::{
-    Allowance, BudgetUse, Declined, PlanLimit, Scope, SharedBudgets, Spending,
+    Allowance, BudgetRefusal, BudgetUse, PlanLimit, Scope, SharedBudgets, Spending,
 };
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
@@ -118,7 +118,7 @@ pub(super) fn account(
 pub(super) struct DeclinedBudget {
     /// Whose it is; none where it is that of all roles.
     role: Option<Role>,
-    declined: Declined,
+    declined: BudgetRefusal,
 }
 
 impl DeclinedBudget {
@@ -145,7 +145,7 @@ pub(super) fn declined_at(
     policy: &Policy,
     now: Timestamp,
 ) -> Option<DeclinedBudget> {
-    // As on most days.
+    // Nothing was turned down, as on most days.
     spending.declined().next()?;
     let lifecycle = &policy.lifecycle;
     let begins = lifecycle.step(lifecycle.begin_todo);
@@ -306,7 +306,7 @@ pub(super) fn decline(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Sc
     let until = turn.now.next_day(turn.zone());
     let limit = account.budget_use.limit(account.budget);
     let told = account.budget_use.declined.is_some_and(|it| it.told && it.limit == limit);
-    let declined = Declined { until, limit, told };
+    let declined = BudgetRefusal { until, limit, told };
     change(turn, id, role, scope, |budget_use| budget_use.declined = Some(declined));
 }
 

@@ -311,14 +311,7 @@ fn what_is_tried_again_does_not_wait_for_a_clock_that_was_ahead() {
 #[test]
 fn who_grants_a_sprint_no_more_money_is_asked_once() {
     let budgets = Budgets { sprint: dollars(9.0), ..Budgets::default() };
-    let mut world = World::new(Policy { budgets, ..by_hand() });
-    world.usage = Usage { cost_usd: 1.0, ..world.usage };
-    world.command(kickoff());
-    world.finish_well();
-    let [gate] = gates(&world).try_into().expect("one card");
-    assert_eq!(gate.kind, GateKind::Budget);
-    world.command(press(&gate, ButtonAct::Reject));
-    world.finish_well();
+    let world = out_of_budget(Policy { budgets, ..by_hand() });
     assert!(sprint(&world).status.is_terminal(), "{:?}", statuses(&world));
     assert_eq!(cards(&world), 1);
     assert!(world.said.iter().any(|key| key == "sprint.out_of_budget"));
@@ -334,9 +327,8 @@ fn cards(world: &World) -> usize {
 }
 
 /// A sprint that has come to the one card for a budget, which a person has turned down.
-fn out_of_todays_budget(budgets: Budgets) -> World {
-    let sprint = SprintPolicy { cutoff: None, ..by_hand().sprint };
-    let mut world = World::new(Policy { budgets, sprint, ..policy() });
+fn out_of_budget(policy: Policy) -> World {
+    let mut world = World::new(policy);
     world.usage = Usage { cost_usd: 1.0, ..world.usage };
     world.command(kickoff());
     world.finish_well();
@@ -345,6 +337,12 @@ fn out_of_todays_budget(budgets: Budgets) -> World {
     world.command(press(&gate, ButtonAct::Reject));
     world.finish_well();
     world
+}
+
+/// The same of a budget of the day, in a workspace whose working day has no end.
+fn out_of_todays_budget(budgets: Budgets) -> World {
+    let sprint = SprintPolicy { cutoff: None, ..by_hand().sprint };
+    out_of_budget(Policy { budgets, sprint, ..policy() })
 }
 
 fn dollars(usd: f64) -> Allowance {
