@@ -79,6 +79,11 @@ pub enum ContentFact {
         /// Its name.
         name: String,
     },
+    /// It is reached by another path as well, or was, through links of the project.
+    Linked {
+        /// The path.
+        name: String,
+    },
     /// It is no text.
     Binary {
         /// Its size.

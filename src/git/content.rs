@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::build::CheckoutBuilder;
-use git2::{Config, ErrorClass, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
+use git2::{Config, ErrorClass, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
 use sha2::{Digest as _, Sha256};
 
 use super::filter::Filters;
@@ -25,13 +25,11 @@ use super::submodules::{self, Submodule, Submodules};
 use super::tracked::{
     Changes, MODE_GITLINK, Tracked, as_path, below, changed_tree, holds, of_tree, read_tree,
 };
+use super::walk::{ATTRIBUTES, READ_BY_GIT, Walk, grew_beyond, is_endless};
 use super::{GitError, Result, tree_diff};
 use crate::platform::disk::is_full;
 use crate::platform::files;
 
-const ATTRIBUTES: &str = ".gitattributes";
-/// Bytes of one such file at most.
-const MAX_ATTRIBUTES: u64 = 1 << 20;
 /// Bytes of a new or changed file at most: what agents leave is read into memory.
 const MAX_FILE: u64 = 1 << 30;
 
@@ -391,94 +389,6 @@ fn plain_entry(path: Vec<u8>, id: Oid, mode: u32) -> IndexEntry {
     }
 }
 
-/// The files that count below the root of a view.
-struct Walk<'a> {
-    view: &'a Repository,
-    tracked: &'a Tracked,
-    submodules: &'a Submodules,
-    files: BTreeMap<Vec<u8>, Metadata>,
-    attributes: BTreeMap<Vec<u8>, Oid>,
-}
-
-impl Walk<'_> {
-    /// # Errors
-    /// [`GitError::NestedRepository`] for a repository in a folder that is not ignored,
-    /// [`GitError::InsideSubmodule`] for files where the project has a submodule.
-    fn folder(&mut self, folder: &Path, at: &Path) -> Result<()> {
-        make_readable(folder, &files::symlink_metadata(folder)?);
-        for full in files::list(folder)? {
-            let Some(name) = full.file_name() else { continue };
-            let path = at.join(name);
-            if name == ".git" {
-                if at != Path::new("") && !self.view.is_path_ignored(at)? {
-                    return Err(GitError::NestedRepository { path: at.to_owned() });
-                }
-                continue;
-            }
-            let meta = match files::symlink_metadata(&full) {
-                Ok(meta) => meta,
-                Err(error) if error.is_missing() => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let bytes = path.as_os_str().as_bytes().to_vec();
-            let inside = &self.submodules.tracked;
-            let is_inside = self.submodules.around(&bytes).is_some();
-            let tracked = if is_inside { inside.get(&bytes) } else { self.tracked.get(&bytes) };
-            if tracked.is_some_and(|(_, mode)| *mode == MODE_GITLINK) {
-                if meta.is_dir() && self.submodules.at(&bytes).is_some() {
-                    self.folder(&full, &path)?;
-                } else if !meta.is_dir() {
-                    return Err(GitError::InsideSubmodule { file: path.clone(), path });
-                } else if let Some(file) = files::list(&full)?.first().and_then(|it| it.file_name())
-                {
-                    return Err(GitError::InsideSubmodule { file: path.join(file), path });
-                }
-            } else if meta.is_dir() {
-                let is_needed = holds(if is_inside { inside } else { self.tracked }, &bytes);
-                if is_needed || !self.view.is_path_ignored(&path)? {
-                    self.folder(&full, &path)?;
-                }
-            } else if meta.is_file() || meta.is_symlink() {
-                if name == ATTRIBUTES
-                    && grew_beyond(MAX_ATTRIBUTES, &meta, &self.view.odb()?, tracked)
-                {
-                    return Err(GitError::FileTooLarge { path, bytes: meta.len() });
-                }
-                if name == ATTRIBUTES && !is_inside {
-                    let id = if meta.is_file() {
-                        Oid::hash_object(git2::ObjectType::Blob, &files::read(&full)?)?
-                    } else {
-                        Oid::ZERO_SHA1
-                    };
-                    self.attributes.insert(bytes.clone(), id);
-                }
-                if tracked.is_some() || !self.view.is_path_ignored(&path)? {
-                    self.files.insert(bytes, make_readable(&full, &meta).unwrap_or(meta));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Gives a file or folder back what an agent took from itself: the right to read it. Where that fails, so does the
-/// reading. The new marks of it, where it has some.
-fn make_readable(full: &Path, meta: &Metadata) -> Option<Metadata> {
-    let wanted = if meta.is_dir() { 0o500 } else { 0o400 };
-    let mode = meta.permissions().mode();
-    if meta.is_symlink() || mode & wanted == wanted {
-        return None;
-    }
-    files::set_mode(full, mode & 0o7777 | wanted).ok()?;
-    files::symlink_metadata(full).ok()
-}
-
-/// Whether a file is larger than what is read into memory, and was not so before: a project may have such files itself.
-fn grew_beyond(most: u64, meta: &Metadata, objects: &Odb<'_>, before: Option<&(Oid, u32)>) -> bool {
-    let stored = || objects.read_header(before?.0).ok();
-    meta.is_file() && meta.len() > most && stored().is_none_or(|(size, _)| size as u64 <= most)
-}
-
 /// The paths of a tree.
 pub(super) fn paths(tree: &Tree<'_>) -> Result<Vec<PathBuf>> {
     Ok(of_tree(tree)?.keys().map(|path| as_path(path).to_owned()).collect())
@@ -731,8 +641,8 @@ pub(super) fn write_some(
     know_attributes(view, tree)?;
     let mut options = checkout(dir);
     options.disable_pathspec_match(true);
-    for path in paths {
-        options.path(*path);
+    for path in tree_diff::as_written(paths.iter().copied()) {
+        options.path(path);
     }
     check_out(view, tree, &mut options)?;
     smudge(view, filters, tree, dir, paths.iter().copied())
@@ -753,9 +663,17 @@ pub(super) fn put_back(
     // What lies behind a link lies elsewhere.
     let mut gone = BTreeSet::new();
     for folder in folders {
-        match files::symlink_metadata(&dir.join(folder)) {
-            Ok(meta) if meta.is_dir() => open_up(&dir.join(folder), &meta)?,
+        if above(folder.as_os_str().as_bytes()).any(|folder| gone.contains(folder)) {
+            gone.insert(folder);
+            continue;
+        }
+        let here = dir.join(folder);
+        match files::symlink_metadata(&here) {
+            Ok(meta) if meta.is_dir() => open_up(&here, &meta)?,
             Ok(_) | Err(_) => drop(gone.insert(folder)),
+        }
+        for path in READ_BY_GIT.map(|name| here.join(name)).iter().filter(|path| is_endless(path)) {
+            files::remove_file(path)?;
         }
     }
     let mut others = BTreeMap::new();

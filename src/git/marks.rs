@@ -2,10 +2,13 @@
 //! secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 
 use git2::{Blob, Delta, Diff, DiffFile, DiffLineType, Oid, Repository};
 
+use super::links::Links;
 use super::path_name::{name_of, path_of};
+use super::tracked::of_tree;
 use super::{CommitId, Project, Result, file_parts, manifest, tree_diff};
 use crate::domain::evidence::Candidate;
 use crate::domain::guard::{ContentFact, ContentMark};
@@ -30,6 +33,7 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     for delta in of(Delta::Added) {
         *came.entry(delta.new_file().id()).or_default() += 1;
     }
+    let links = Links::of(&repository, &*of_tree(&old)?);
     let went: BTreeSet<Oid> = of(Delta::Deleted).map(|delta| delta.old_file().id()).collect();
     let mut marks = Vec::new();
     let mut added: Vec<String> = Vec::new();
@@ -39,11 +43,20 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             continue;
         };
         let mark = |what| ContentMark { path: path.clone(), what };
+        let part = |name: &str| mark(ContentFact::Part { name: name.to_owned() });
+        for name in links.names(&path_of(&path)) {
+            let name = name_of(name.as_os_str().as_bytes());
+            marks.push(mark(ContentFact::Linked { name }));
+        }
         if delta.status() == Delta::Deleted {
             match came.get_mut(&before) {
                 Some(left @ 1..) => *left -= 1,
                 Some(0) | None => marks.push(mark(ContentFact::Gone)),
             }
+            // Where it is now, its name says nothing to what ran by it.
+            let old = repository.find_blob(before).ok();
+            let parts = file_parts::changed_parts(&path, old.as_ref().map(Blob::content), b"");
+            marks.extend(parts.into_iter().map(part));
             continue;
         }
         if delta.status() == Delta::Added {
@@ -60,9 +73,7 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             marks.push(mark(ContentFact::Script { name }));
         }
         let old = old.as_ref().map(Blob::content);
-        for name in file_parts::changed_parts(&path, old, blob.content()) {
-            marks.push(mark(ContentFact::Part { name: name.to_owned() }));
-        }
+        marks.extend(file_parts::changed_parts(&path, old, blob.content()).into_iter().map(part));
         if blob.is_binary() && blob.size() >= SMALL && now != before && !went.contains(&now) {
             marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
         }

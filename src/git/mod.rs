@@ -19,6 +19,7 @@ mod error;
 mod file_parts;
 mod filter;
 mod kept;
+mod links;
 mod listing;
 mod lock;
 mod lost;
@@ -41,6 +42,7 @@ mod test_names;
 mod tracked;
 mod tree_diff;
 mod trees;
+mod walk;
 mod worktree;
 
 pub use checks::{

@@ -232,7 +232,7 @@ impl Project {
     /// Writes the files of an exact commit into `dir`, which is made anew: plain files without any link
     /// to the repository, for reviewers and checks.
     pub fn checkout(&self, commit: CommitId, dir: &Path) -> Result<()> {
-        files::remove_dir_all_forced(dir)?;
+        files::remove_dir_all(dir)?;
         files::create_dir_all(dir)?;
         let view = content::view(self.repository()?, dir)?;
         let tree = view.find_commit(commit.0)?.tree()?;

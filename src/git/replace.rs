@@ -215,8 +215,10 @@ impl<'p> Move<'p> {
             .recurse_untracked_dirs(true)
             .include_ignored(true)
             .recurse_ignored_dirs(true);
-        for changed in &self.changes {
-            options.pathspec(path_of(&changed.path));
+        let changed: Vec<PathBuf> =
+            self.changes.iter().map(|changed| path_of(&changed.path)).collect();
+        for path in tree_diff::as_written(changed.iter().map(PathBuf::as_path)) {
+            options.pathspec(path);
         }
         let tree = self.view.find_tree(tree)?;
         content::know_attributes(&self.view, &tree)?;

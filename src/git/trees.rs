@@ -42,7 +42,7 @@ impl TreePool {
             if is_taken {
                 // Without it everything is written anew.
                 let _ = files::rename(&kept.join(SEEN), seen);
-                let _ = files::remove_dir_all_forced(kept);
+                let _ = files::remove_dir_all(kept);
             }
             is_taken
         });
@@ -59,7 +59,7 @@ impl TreePool {
             files::remove_any(dir)?;
         } else if full_disk::is_nearly_full(dir) {
             // What else was written there is not needed, and may be what fills the disk.
-            files::remove_dir_all_forced(dir)?;
+            files::remove_dir_all(dir)?;
         } else {
             let kept = self.0.join(ids::uuid_v7().to_string());
             files::create_dir_all(&kept)?;
@@ -68,7 +68,7 @@ impl TreePool {
                 let _ = files::rename(seen, &kept.join(SEEN));
             }
             if files::rename(dir, &kept.join(TREE)).is_err() {
-                files::remove_dir_all_forced(dir)?;
+                files::remove_dir_all(dir)?;
             }
         }
         self.trim()
@@ -88,7 +88,7 @@ impl TreePool {
                 // Somebody may be about to put it there.
                 continue;
             }
-            files::remove_dir_all_forced(kept)?;
+            files::remove_dir_all(kept)?;
         }
         Ok(())
     }

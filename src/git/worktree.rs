@@ -199,7 +199,7 @@ impl Project {
         };
         let dir = base_dir(root, base);
         if !files::exists(&dir.join(WHOLE)) {
-            files::remove_dir_all_forced(&dir)?;
+            files::remove_dir_all(&dir)?;
             files::create_dir_all(&dir)?;
             let tree = repository.find_commit(base.0)?.tree()?;
             TreePool::beside(root).make(self, &tree, &dir.join("tree"), &dir.join("index"))?;
@@ -242,7 +242,7 @@ impl Project {
             self.unlink_base(root, base, &pool)?;
         }
         files::remove_file(&note_in(own))?;
-        files::remove_dir_all_forced(own)?;
+        files::remove_dir_all(own)?;
         files::create_dir_all(own)?;
         pool.make(self, tree, &own.join("tree"), &own.join("index"))
     }
@@ -251,9 +251,9 @@ impl Project {
     fn unlink_base(&self, root: &Path, base: CommitId, pool: &TreePool) -> Result<()> {
         let dir = base_dir(root, base);
         files::remove_file(&dir.join(WHOLE))?;
-        files::remove_dir_all_forced(&self.admin_dir(&base_admin(base)))?;
+        files::remove_dir_all(&self.admin_dir(&base_admin(base)))?;
         pool.keep(&dir.join("tree"), &dir.join("index"))?;
-        files::remove_dir_all_forced(&dir)?;
+        files::remove_dir_all(&dir)?;
         if let Some(bases) = dir.parent() {
             files::remove_dir_if_empty(bases)?;
         }
@@ -286,8 +286,8 @@ impl Project {
             }
         }
         pool.keep(&own.join("tree"), &own.join("index"))?;
-        files::remove_dir_all_forced(&own)?;
-        Ok(files::remove_dir_all_forced(&self.admin_dir(request.as_str()))?)
+        files::remove_dir_all(&own)?;
+        Ok(files::remove_dir_all(&self.admin_dir(request.as_str()))?)
     }
 
     /// Git's own folder of a worktree of ours.
@@ -307,7 +307,7 @@ pub(super) fn put_files_aside(request: &RequestId, root: &Path) -> Result<Option
         return Ok(None);
     }
     let aside = root.join(NOT_KEPT).join(request.as_str());
-    files::remove_dir_all_forced(&aside)?;
+    files::remove_dir_all(&aside)?;
     files::create_dir_all(&root.join(NOT_KEPT))?;
     files::set_mode(&tree, 0o700)?;
     files::rename(&tree, &aside)?;
@@ -546,7 +546,7 @@ impl Worktree {
         if complete && is_link && files::read_text(&link)? == gitdir {
             return Ok(());
         }
-        files::remove_dir_all_forced(&admin)?;
+        files::remove_dir_all(&admin)?;
         files::create_dir_all(&admin)?;
         files::write(&admin.join("commondir"), "../..\n")?;
         let head = if self.is_shared {

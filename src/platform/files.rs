@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::removal;
+
 /// A file operation that failed, with the path it was about.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
@@ -340,9 +342,10 @@ pub fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a folder and what is in it; an absent one is fine.
+/// Removes a folder and what is in it, also where a program took its own rights away or went very deep. An absent one
+/// is fine.
 pub fn remove_dir_all(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
+    match removal::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => at("remove", path, result),
     }
@@ -365,32 +368,10 @@ pub fn remove_dir_if_empty(path: &Path) -> Result<bool> {
     }
 }
 
-/// Removes a folder and what is in it, also where a program took its own write permission away (package
-/// caches do). An absent one is fine.
-pub fn remove_dir_all_forced(path: &Path) -> Result<()> {
-    match remove_dir_all(path) {
-        Err(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path)?;
-            remove_dir_all(path)
-        }
-        result => result,
-    }
-}
-
-fn open_up(folder: &Path) -> Result<()> {
-    set_mode(folder, 0o700)?;
-    for path in list(folder)? {
-        if symlink_metadata(&path)?.is_dir() {
-            open_up(&path)?;
-        }
-    }
-    Ok(())
-}
-
 /// Removes whatever stands at the path, links not followed; an absent one is fine.
 pub fn remove_any(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => remove_dir_all_forced(path),
+        Ok(found) if found.is_dir() => remove_dir_all(path),
         Ok(_) => remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => at("look at", path, Err(source)),
@@ -449,7 +430,36 @@ pub fn is_locked(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+
     use super::*;
+
+    /// With files beside, links to what stays, and the rights to some of it taken away.
+    #[test]
+    fn a_folder_goes_however_deep_it_is() {
+        let temp = tempfile::tempdir().unwrap();
+        let (stays, top) = (temp.path().join("stays"), temp.path().join("top"));
+        write(&stays, "x").unwrap();
+        create_dir_all(&top).unwrap();
+        let open = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut here = openat(CWD, &top, open, Mode::empty()).unwrap();
+        for level in 0..5_000 {
+            mkdirat(&here, "a", Mode::RWXU).unwrap();
+            rustix::fs::symlinkat(&stays, &here, "link").unwrap();
+            mkdirat(&here, ".removed-1", Mode::empty()).unwrap();
+            let next = openat(&here, "a", open, Mode::empty()).unwrap();
+            if level % 10 == 0 {
+                rustix::fs::fchmod(&here, Mode::empty()).unwrap();
+            }
+            here = next;
+        }
+        remove_dir_all(&top).unwrap();
+        assert!(!exists(&top));
+        remove_dir_all(&top).unwrap();
+        symlink(temp.path(), &top).unwrap();
+        remove_dir_all(&top).unwrap();
+        assert_eq!(read(&stays).unwrap(), b"x");
+    }
 
     #[test]
     fn a_file_that_is_a_link_stays_one_and_keeps_its_mode() {

@@ -104,7 +104,7 @@ pub async fn work_in(folder: &Path) -> bool {
         }
         (Ok(()) | Err(_), Ok(_) | Err(_)) => false,
     };
-    if let Err(error) = files::remove_dir_all_forced(&trial) {
+    if let Err(error) = files::remove_dir_all(&trial) {
         tracing::debug!(%error, "a trial of layers was left behind");
     }
     works
@@ -117,19 +117,23 @@ pub async fn work_in(folder: &Path) -> bool {
 /// # Errors
 /// Where the disk does.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
-    let meta = files::symlink_metadata(from)?;
-    if files::symlink_metadata(to).is_ok_and(|there| !there.is_dir()) {
-        return Ok(());
-    }
-    if meta.is_dir() {
-        files::create_dir_all(to)?;
-        for source in files::list(from)? {
-            copy(&source, &to.join(source.file_name().unwrap_or_default()))?;
+    let mut left = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = left.pop() {
+        let meta = files::symlink_metadata(&from)?;
+        if files::symlink_metadata(&to).is_ok_and(|there| !there.is_dir()) {
+            continue;
         }
-    } else if (meta.is_file() || meta.is_symlink()) && files::symlink_metadata(to).is_err() {
-        files::copy_any(from, to)?;
-        if meta.is_file() {
-            files::set_modified(to, files::at("look at", from, meta.modified())?)?;
+        if meta.is_dir() {
+            files::create_dir_all(&to)?;
+            for source in files::list(&from)? {
+                let target = to.join(source.file_name().unwrap_or_default());
+                left.push((source, target));
+            }
+        } else if (meta.is_file() || meta.is_symlink()) && files::symlink_metadata(&to).is_err() {
+            files::copy_any(&from, &to)?;
+            if meta.is_file() {
+                files::set_modified(&to, files::at("look at", &from, meta.modified())?)?;
+            }
         }
     }
     Ok(())

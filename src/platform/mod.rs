@@ -29,6 +29,7 @@ pub mod panics;
 pub mod places;
 pub mod plug;
 pub mod redact;
+mod removal;
 #[doc(hidden)]
 pub mod sim_disk;
 pub mod socket;

@@ -191,7 +191,7 @@ fn early_scratch(team: &Team) -> PathBuf {
 pub(super) async fn end_early(team: &Team) -> Result<(), EffectError> {
     let scratch = early_scratch(team);
     git::checks::end_earlier(&scratch).await?;
-    Ok(tasks::blocking(move || files::remove_dir_all_forced(&scratch)).await??)
+    Ok(tasks::blocking(move || files::remove_dir_all(&scratch)).await??)
 }
 
 /// What was prepared for the commit that a run's worktree grew from, and is made now where it is not there; for the change

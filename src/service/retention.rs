@@ -81,7 +81,7 @@ fn remove_older(
             continue;
         }
         match path.is_dir() && !path.is_symlink() {
-            true => files::remove_dir_all_forced(&path)?,
+            true => files::remove_dir_all(&path)?,
             false => files::remove_file(&path)?,
         }
     }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use teams::domain::evidence::{ChangeKind, ReportedWork};
 use teams::domain::ids::RunId;
 use teams::git::commit::{CommitRules, apply_commit, plan_commit};
+use teams::git::merge::{MergeOutcome, apply_merge, plan_merge};
 use teams::git::{GitError, Project, Worktree};
 
 use crate::git_repo::{Repo, at, git_in, modified, parts, put, request, set_mode};
@@ -308,6 +309,33 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
         );
         assert_eq!(worktree.settled_tree_id().unwrap(), start, "it goes");
     }
+    // What git itself would read for ever, directly or through a link.
+    let pipe = repo.root.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for name in [".gitignore", "sub/.gitattributes", "sub/deep/.gitignore"] {
+        let at = worktree.path().join(name);
+        put(&at.with_file_name("new.txt"), "x\n");
+        let _ = std::fs::remove_file(&at);
+        if name == ".gitignore" {
+            assert!(Command::new("mkfifo").arg(&at).status().unwrap().success());
+        } else {
+            std::os::unix::fs::symlink(&pipe, &at).unwrap();
+        }
+        let error = worktree.tree_id().unwrap_err();
+        assert!(
+            matches!(&error, GitError::NotTaken { path, .. } if path == Path::new(name)),
+            "{error}"
+        );
+        worktree.reset_to(start).unwrap();
+        assert_eq!(worktree.tree_id().unwrap(), start);
+    }
+    // More folders in each other than a stack has room for, and than a path can name.
+    for levels in [1_500, 6_000] {
+        make_deep(&worktree.path().join("deep"), levels);
+        assert!(matches!(worktree.tree_id(), Err(GitError::NotTaken { .. })));
+        worktree.reset_to(start).unwrap();
+        std::fs::remove_dir_all(worktree.path().join("deep")).unwrap();
+    }
     // In an ignored folder it is build output like any other.
     git_in(&worktree.path(), &["init", "-q", "build/dep"]);
     assert_eq!(worktree.tree_id().unwrap(), start);
@@ -321,9 +349,8 @@ fn a_workspace_inside_the_project_changes_nothing() {
     let candidate = repo.commit(&worktree);
     assert_eq!(candidate.paths.len(), 1);
     assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
-    let plan =
-        teams::git::merge::plan_merge(&repo.project(), std::slice::from_ref(&candidate)).unwrap();
-    teams::git::merge::apply_merge(&repo.project(), &plan).unwrap();
+    let plan = plan_merge(&repo.project(), std::slice::from_ref(&candidate)).unwrap();
+    apply_merge(&repo.project(), &plan).unwrap();
     assert_eq!(repo.read("src/app.py"), "print(2)\n");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
@@ -352,6 +379,46 @@ fn reset_is_exact_and_lost_work_is_kept() {
     assert!(!tree.join("deep").exists() && !tree.join("a.secret").exists());
     assert_eq!(std::fs::read_to_string(tree.join("build/cache")).unwrap(), "kept\n");
     assert_eq!(repo.git(&["show", "refs/teams/lost/run-1:deep/er/new.txt"]), "x");
+}
+
+fn make_deep(top: &Path, levels: usize) {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    std::fs::create_dir(top).unwrap();
+    let open = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut here = openat(CWD, top, open, Mode::empty()).unwrap();
+    for _ in 0..levels {
+        mkdirat(&here, "a", Mode::RWXU).unwrap();
+        here = openat(&here, "a", open, Mode::empty()).unwrap();
+    }
+}
+
+/// Names with a backslash, as systemd has them.
+#[test]
+fn a_backslash_in_a_name_is_part_of_it() {
+    let repo = Repo::new();
+    let name = r"units/mnt-my\x2ddisk.mount";
+    repo.write(name, "Where=/mnt/my-disk\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "unit"]);
+    let worktree = repo.worktree();
+    let start = worktree.tree_id().unwrap();
+    put(&worktree.path().join(name), "Where=/mnt/other\n");
+    worktree.reset_to(start).unwrap();
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    put(&worktree.path().join(name), "Where=/mnt/my disk\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 1);
+    repo.write(name, "a person's\n");
+    let merge = || {
+        let plan = plan_merge(&repo.project(), std::slice::from_ref(&candidate)).unwrap();
+        apply_merge(&repo.project(), &plan).unwrap()
+    };
+    let paths = vec![candidate.paths[0].path.clone()];
+    assert_eq!(merge(), MergeOutcome::PersonEdits { paths });
+    repo.git(&["checkout", "-q", "."]);
+    assert_eq!(merge(), MergeOutcome::Merged { kept: Vec::new() });
+    assert_eq!(repo.read(name), "Where=/mnt/my disk\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Checks at a commit, run by the real supervisor.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -163,16 +164,21 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
 #[tokio::test]
 async fn no_check_is_judged_by_what_another_wrote_into_the_commits_files() {
     let repo = Repo::new();
+    let shared = repo.root.join("shared/sub");
+    std::fs::create_dir_all(&shared).unwrap();
+    set_mode(&shared, 0o2770);
+    let link = format!("rm -r pkg; ln -s '{}' pkg", repo.root.join("shared").display());
     let specs = [
+        shell("leads away", &link),
         shell(
             "writes",
-            "echo ok > state.txt; rm src/old.py; ln -sf /etc/passwd README.md; chmod +x src/app.py; \
+            "mkfifo src/.gitattributes; echo ok > state.txt; rm src/old.py; ln -sf /etc/passwd README.md; chmod +x src/app.py; \
              mkdir build; touch build/x new.txt; touch -d 2001-01-01 .gitignore; cp -r docs build/docs; \
              rm -r docs; ln -s build/docs docs",
         ),
         shell(
             "reads",
-            "grep -q bad state.txt && test -f src/old.py && test ! -L README.md -a ! -L docs",
+            "grep -q bad state.txt && test -f src/old.py && test ! -L README.md -a ! -L docs && test -f pkg/sub/f",
         ),
         shell("status", "test \"$(git status --porcelain)\" = '?? new.txt' && test -e build/x"),
     ];
@@ -180,13 +186,16 @@ async fn no_check_is_judged_by_what_another_wrote_into_the_commits_files() {
     let bad = |tree: &Path| {
         put(&tree.join("state.txt"), "bad\n");
         put(&tree.join("docs/page.md"), "words\n");
+        put(&tree.join("pkg/sub/f"), "words\n");
     };
     let evidence = checked_by(&repo, &plan, &confinement, bad).await.unwrap();
+    let mode = std::fs::metadata(&shared).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o2770, "what a link leads to is not the project's");
     let passed = evidence.checks.iter().all(|run| run.verdict == CheckVerdict::Passed);
     assert!(passed, "{:#?}", evidence.checks);
-    let log = std::fs::read_to_string(repo.root.join("scratch/1-writes.log")).unwrap();
+    let log = std::fs::read_to_string(repo.root.join("scratch/2-writes.log")).unwrap();
     assert!(log.contains("it changed 5 of the project's files"), "{log}");
-    let log = std::fs::read_to_string(repo.root.join("scratch/2-reads.log")).unwrap();
+    let log = std::fs::read_to_string(repo.root.join("scratch/3-reads.log")).unwrap();
     assert!(!log.contains("it changed"), "{log}");
 }
 

@@ -165,11 +165,15 @@ fn findings(
             ContentFact::Part { name } if own.runs_by_part(path, name) => {
                 add(Guard::Machinery, path, name.clone());
             }
+            ContentFact::Linked { name } if own.has(name) && !own.has(path) => {
+                add(Guard::Machinery, path, name.clone());
+            }
             ContentFact::Secret { line } => add(Guard::Secret, path, line.to_string()),
             ContentFact::Gone
             | ContentFact::Restored { .. }
             | ContentFact::Dependency { .. }
             | ContentFact::Part { .. }
+            | ContentFact::Linked { .. }
             | ContentFact::Binary { .. } => {}
         }
     }
@@ -190,6 +194,7 @@ pub(in crate::engine) fn machinery<'a>(
     let by_content = candidate.marks.iter().filter(|mark| match &mark.what {
         ContentFact::Script { .. } => true,
         ContentFact::Part { name } => own.runs_by_part(&mark.path, name),
+        ContentFact::Linked { name } => own.has(name),
         ContentFact::Gone
         | ContentFact::Restored { .. }
         | ContentFact::Dependency { .. }
@@ -489,6 +494,16 @@ mod tests {
         assert_eq!(told, [(Guard::Machinery, "jest")]);
         assert_eq!(machinery(&table, &change), Some("web/package.json"));
         assert_eq!(machinery(&GateTable::default(), &change), None);
+    }
+
+    #[test]
+    fn what_a_link_leads_to_counts_as_the_link() {
+        let linked = |name: &str| ContentFact::Linked { name: name.to_owned() };
+        let of = [("docs/team.md", linked("CLAUDE.md")), ("a.txt", linked("sub/a.txt"))];
+        let change = change(&["docs/team.md", "a.txt"], &of);
+        let table = GateTable::default();
+        assert_eq!(found("", None, &change), [(Guard::Machinery, "docs/team.md".to_owned())]);
+        assert_eq!(machinery(&table, &change), Some("docs/team.md"));
     }
 
     fn change_of_hidden() -> Candidate {

@@ -5,7 +5,11 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::domain::config::is_build_folder;
 use crate::git::{CommitId, GitError, Project, Result};
+use crate::platform::beneath::Folder;
 use crate::platform::{files, places, spawn};
+
+/// Bytes of a script that are read for its first line.
+const FIRST_LINE: u64 = 4_096;
 
 /// A folder that checks are lent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,13 +127,17 @@ pub(super) fn why_missing(
     let name = within.display();
     if let Some(one) = carried.iter().find(|one| within.starts_with(&one.path)) {
         let lies = project.path().join(&within);
-        return Ok(Some(match interpreter(&lies).filter(|_| is_missing) {
+        let start = files::read(&lies).ok().filter(|_| is_missing);
+        return Ok(Some(match start.as_deref().and_then(interpreter) {
             Some(first) => format!("its first line names {first}, which checks do not see"),
             None => format!("{} is lent to checks and has no such file", one.path.display()),
         }));
     }
     if files::exists(&tree.join(&within)) {
-        let named = interpreter(&tree.join(&within)).filter(|_| is_missing);
+        // What lies there is the change's: no link is followed, and no pipe read.
+        let file = Folder::open(tree)?.file(&within).ok().filter(|_| is_missing);
+        let start = file.and_then(|mut file| file.read_on(FIRST_LINE).ok());
+        let named = start.as_deref().and_then(interpreter);
         return Ok(named.map(|first| format!("its first line names {first}, which is not there")));
     }
     let Some(ignored) = ignored(project, &within)? else {
@@ -182,9 +190,8 @@ fn out_of_sight(path: &Path) -> String {
     )
 }
 
-/// The program that a script names on its first line, where it is not there.
-fn interpreter(path: &Path) -> Option<String> {
-    let start = files::read(path).ok()?;
+/// The program that a script names on its first line.
+fn interpreter(start: &[u8]) -> Option<String> {
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
     line.split_whitespace().next().map(str::to_owned)

@@ -46,7 +46,7 @@ impl CheckFolders {
         scratch: &Path,
         environments: &[PreparedEnvironment],
     ) -> Result<CheckFolders> {
-        files::remove_dir_all_forced(scratch)?;
+        files::remove_dir_all(scratch)?;
         files::create_dir_all(scratch)?;
         let root = if isolation.is_isolated() {
             scratch.to_owned()
@@ -244,7 +244,7 @@ fn outside(scratch: &Path) -> [PathBuf; 2] {
 fn make_outside(scratch: &Path) -> Result<PathBuf> {
     let [own, run] = outside(scratch);
     files::create_private_dir(&own)?;
-    files::remove_dir_all_forced(&run)?;
+    files::remove_dir_all(&run)?;
     files::create_private_dir(&run)?;
     Ok(run)
 }
@@ -259,7 +259,7 @@ pub(super) fn clear_outside(scratch: &Path) -> Result<()> {
     if files::create_private_dir(&own).is_err() {
         return Ok(());
     }
-    files::remove_dir_all_forced(&run)?;
+    files::remove_dir_all(&run)?;
     // Gone meanwhile, or used by another run.
     let _ = files::remove_dir_if_empty(&own);
     Ok(())

@@ -216,7 +216,7 @@ impl EnvironmentStore {
                 }
             }
         }
-        Ok(files::remove_dir_all_forced(&apart)?)
+        Ok(files::remove_dir_all(&apart)?)
     }
 
     /// All of them, the ones used last first.
@@ -260,8 +260,13 @@ impl EnvironmentStore {
 
     fn trim(&self) -> Result<()> {
         let cache = self.0.join(CACHE);
-        // Somebody else may be at work in it.
-        if size(&cache).is_ok_and(|bytes| bytes > CACHE_BYTES) {
+        let is_beyond = match size(&cache) {
+            Ok(bytes) => bytes > CACHE_BYTES,
+            // Somebody else may be at work in it; one that cannot be measured would grow for ever.
+            Err(GitError::File(error)) => !error.is_missing(),
+            Err(_) => false,
+        };
+        if is_beyond {
             self.set_aside(&cache)?;
         }
         let mut bytes = 0_u64;
@@ -291,7 +296,7 @@ impl EnvironmentStore {
             if is_part(&folder)
                 && let Some(_lock) = unused(&folder, || is_old(&folder))?
             {
-                files::remove_dir_all_forced(&folder)?;
+                files::remove_dir_all(&folder)?;
             }
         }
         Ok(())
@@ -320,9 +325,16 @@ fn read(folder: &Path) -> Result<Option<EnvironmentRecord>> {
 /// Bytes of the files in a folder.
 pub(super) fn size(folder: &Path) -> Result<u64> {
     let mut bytes = 0_u64;
-    for path in files::list(folder)? {
-        let meta = files::symlink_metadata(&path)?;
-        bytes = bytes.saturating_add(if meta.is_dir() { size(&path)? } else { meta.len() });
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in files::list(&folder)? {
+            let meta = files::symlink_metadata(&path)?;
+            if meta.is_dir() {
+                folders.push(path)
+            } else {
+                bytes = bytes.saturating_add(meta.len())
+            }
+        }
     }
     Ok(bytes)
 }

@@ -82,7 +82,7 @@ pub async fn run(
         let layout = &place.layout;
         // What kept them from their end may be what they wrote.
         if is_cut_off {
-            files::remove_dir_all_forced(&layout.tree.lies)?;
+            files::remove_dir_all(&layout.tree.lies)?;
         }
         TreePool::at(&trees).keep(&layout.tree.lies, &layout.seen)?;
         clear(&scratch)

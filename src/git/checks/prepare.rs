@@ -319,7 +319,7 @@ impl PreparationJob<'_> {
         let made = self.make_in(&part, wanted, commit, apart).await;
         off_thread(move || {
             clear_outside(&part.join("run"))?;
-            Ok(files::remove_dir_all_forced(&part)?)
+            Ok(files::remove_dir_all(&part)?)
         })
         .await?;
         made

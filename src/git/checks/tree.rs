@@ -60,7 +60,7 @@ pub(super) fn write(
     objects: &[PathBuf],
     ignored: &[PathBuf],
 ) -> Result<bool> {
-    files::remove_dir_all_forced(dir)?;
+    files::remove_dir_all(dir)?;
     let source = project.repository()?;
     let tree = source.find_commit(commit.0)?.tree()?;
     pool.make(project, &tree, dir, seen)?;
