@@ -18,7 +18,7 @@ use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Usage, told_usd};
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CLAUDE";
@@ -457,7 +457,7 @@ fn tool_ends(line: &Value) -> Vec<Event> {
 /// Tokens and money of the conversation so far: both fields count over its whole life.
 fn total(result: &Value) -> Usage {
     let models = result.get("modelUsage").and_then(Value::as_object);
-    let cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).unwrap_or(0.0);
+    let cost_usd = told_usd(result.get("total_cost_usd").and_then(Value::as_f64));
     Usage { cost_usd, ..models.map(usage).unwrap_or_default() }
 }
 
@@ -465,13 +465,17 @@ fn total(result: &Value) -> Usage {
 fn usage(models: &serde_json::Map<String, Value>) -> Usage {
     let mut all = Usage::default();
     for model in models.values() {
-        all.cost_usd += model.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0);
         let cached = number(model, "cacheReadInputTokens");
         let written = number(model, "cacheCreationInputTokens");
-        all.input_tokens += number(model, "inputTokens") + written + cached;
-        all.cached_tokens += cached;
-        all.written_tokens += written;
-        all.output_tokens += number(model, "outputTokens");
+        all = all.plus(Usage {
+            input_tokens: number(model, "inputTokens")
+                .saturating_add(written)
+                .saturating_add(cached),
+            cached_tokens: cached,
+            written_tokens: written,
+            output_tokens: number(model, "outputTokens"),
+            cost_usd: told_usd(model.get("costUSD").and_then(Value::as_f64)),
+        });
     }
     all
 }
@@ -480,7 +484,7 @@ fn usage(models: &serde_json::Map<String, Value>) -> Usage {
 fn request_size(usage: &Value) -> u64 {
     let parts =
         ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
-    parts.iter().map(|part| number(usage, part)).sum()
+    parts.iter().map(|part| number(usage, part)).fold(0, u64::saturating_add)
 }
 
 /// The window of the model that read the most: small ones help it along.

@@ -23,6 +23,15 @@ const fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
 
+/// More than this is no amount of a run, in US dollars.
+const MOST_USD: f64 = 1e9;
+
+/// Money as an agent told it, in US dollars; none where that is no amount.
+#[must_use]
+pub fn told_usd(amount: Option<f64>) -> f64 {
+    amount.filter(|amount| (0.0..MOST_USD).contains(amount)).unwrap_or(0.0)
+}
+
 impl Usage {
     /// All tokens, in and out.
     #[must_use]
@@ -38,7 +47,8 @@ impl Usage {
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
             written_tokens: self.written_tokens.saturating_add(other.written_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-            cost_usd: self.cost_usd + other.cost_usd,
+            // What JSON cannot say could not be read again.
+            cost_usd: (self.cost_usd + other.cost_usd).min(f64::MAX),
         }
     }
 
@@ -64,5 +74,20 @@ impl Usage {
             output_tokens: self.output_tokens.max(other.output_tokens),
             cost_usd: self.cost_usd.max(other.cost_usd),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_that_is_none_counts_for_nothing() {
+        for told in [None, Some(f64::INFINITY), Some(f64::NAN), Some(-1.0), Some(1e308)] {
+            assert!(told_usd(told).abs() < f64::EPSILON, "{told:?}");
+        }
+        let most = Usage { cost_usd: f64::MAX, ..Usage::default() };
+        let text = serde_json::to_string(&most.plus(most)).unwrap();
+        assert!(serde_json::from_str::<Usage>(&text).is_ok(), "{text}");
     }
 }

@@ -152,7 +152,8 @@ impl Reader {
                 self.set(message.get("usage"), |usage| {
                     let read = number(usage, "cache_read_input_tokens");
                     let written = number(usage, "cache_creation_input_tokens");
-                    let input = number(usage, "input_tokens") + read + written;
+                    let input =
+                        number(usage, "input_tokens").saturating_add(read).saturating_add(written);
                     let told = of(input, read, number(usage, "output_tokens"));
                     before.max(Usage { written_tokens: written, ..told })
                 });

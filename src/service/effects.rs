@@ -534,7 +534,7 @@ async fn action(
             RunFolderState::Finished(exit) => Some(exit),
             RunFolderState::Never => None,
         };
-        let log_tail = tasks::blocking(move || keep_log(&dir, &log)).await??;
+        let log_tail = tasks::blocking(move || keep_log(&dir, &log)).await?;
         return Ok(match ended.filter(|exit| exit.ended_by != EndedBy::ParentGone) {
             Some(exit) => EffectOutcome::ActionEnded { exit_code: exit.code, log_tail },
             None => EffectOutcome::failed(
@@ -555,25 +555,35 @@ async fn action(
     let hour = 60 * 60 * 1_000;
     spec.wall_ms = operation.foreground.then_some(hour);
     let exit = supervise::run_until(&spec, &dir, stop.cancelled()).await?;
-    let log_tail = tasks::blocking(move || keep_log(&dir, &log)).await??;
+    let log_tail = tasks::blocking(move || keep_log(&dir, &log)).await?;
     Ok(EffectOutcome::ActionEnded { exit_code: exit.code, log_tail })
 }
 
 /// Puts what an action printed into its log, without secrets, once, and returns the end of it. Blocks: it may be much.
-/// How it ended stays in its folder for a day: what is told of it may be lost with the team.
-fn keep_log(dir: &Path, log: &Path) -> Result<String, EffectError> {
+/// How it ended stays in its folder for a day: what is told of it may be lost with the team. Where the log cannot be
+/// kept, that is its last line: how the action ended is known all the same.
+fn keep_log(dir: &Path, log: &Path) -> String {
     let [out, err] = [supervise::STDOUT_SPOOL, supervise::STDERR_SPOOL].map(|name| dir.join(name));
-    if files::exists(&out) {
-        let mut text = files::read(&out)?;
+    let printed = || {
+        let mut text = files::read(&out).unwrap_or_default();
         text.extend(files::read(&err).unwrap_or_default());
-        files::write_durable(log, redact(&String::from_utf8_lossy(&text)).as_bytes())?;
-        files::remove_file(&out)?;
-    }
-    files::remove_file(&err)?;
-    let text = files::read_text_if_present(log)?.unwrap_or_default();
+        redact(&String::from_utf8_lossy(&text)).into_owned()
+    };
+    let keep = || -> files::Result<String> {
+        if files::exists(&out) {
+            files::write_durable(log, printed().as_bytes())?;
+            files::remove_file(&out)?;
+        }
+        files::remove_file(&err)?;
+        Ok(files::read_text_if_present(log)?.unwrap_or_default())
+    };
+    let text = keep().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the log of an action was not kept");
+        format!("{}\n({error})", printed().trim_end())
+    });
     let from = text.len().saturating_sub(LOG_TAIL);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    Ok(text[from..].to_owned())
+    text[from..].to_owned()
 }
 
 /// Gives back what an ended request held: its worktree, its roles' conversations, the folders of its
@@ -600,7 +610,7 @@ pub(super) async fn release(
             tracing::warn!(%request, %error, "what its agents were told is not kept");
         }
         for folder in folders {
-            files::remove_dir_all_forced(&folder)?;
+            files::remove_dir_all(&folder)?;
         }
         Ok(())
     })

@@ -122,6 +122,12 @@ impl Index {
     }
 }
 
+/// There is a journal and no index: one is written before the first entry, so it was lost.
+pub(super) fn missing(root: &Path) -> StoreError {
+    let reason = "it is gone, and the journal is not".to_owned();
+    StoreError::CorruptIndex { path: root.join(layout::INDEX), reason }
+}
+
 /// The version that the index says, also where the rest of it is damaged.
 pub(super) fn version_said(disk: &dyn Disk, root: &Path) -> Result<Option<u32>, StoreError> {
     let bytes = match disk.read(&root.join(layout::INDEX)) {

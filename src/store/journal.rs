@@ -161,7 +161,13 @@ impl Journal {
                 Some(length) if !is_first => length,
                 // Somebody may have written to it since; what is not in it yet will be.
                 known => {
-                    self.disk.len(&self.root.join(&file))?.unwrap_or(0).max(known.unwrap_or(0))
+                    let there = match self.disk.len(&self.root.join(&file)) {
+                        Ok(there) => there,
+                        // It is put aside when it is written to.
+                        Err(_) if layout::is_document(&file) => None,
+                        Err(error) => return Err(error.into()),
+                    };
+                    there.unwrap_or(0).max(known.unwrap_or(0))
                 }
             };
             if is_first {

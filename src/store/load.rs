@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::entry::{Entry, VERSION, read_line, scan};
 use super::error::StoreError;
 use super::images::ReadRecords;
-use super::index::Index;
+use super::index::{self, Index};
 use super::layout::{self, Lost, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
 use super::migrate;
@@ -194,6 +194,9 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace,
 /// Reads the workspace as the checkpoint has it, and the tail.
 fn begin(disk: &Arc<dyn Disk>, root: &Path) -> Result<(LoadedWorkspace, Tail), StoreError> {
     let index = Index::read(&**disk, root)?;
+    if index.is_none() && !segments(&**disk, root)?.is_empty() {
+        return Err(index::missing(root));
+    }
     let tail = read_tail(&**disk, root, index.as_ref().map(|index| index.seq))?;
     let covered: BTreeSet<String> = (tail.entries.iter())
         .flat_map(|(_, entry)| &entry.changes)

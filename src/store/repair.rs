@@ -55,6 +55,7 @@ pub(super) fn repair_on(
 ) -> Result<Option<StoreRepair>, StoreError> {
     let _locks = open::take_locks(&**disk, root)?;
     let (index, index_is_good) = match Index::read(&**disk, root) {
+        Ok(None) if !load::segments(&**disk, root)?.is_empty() => (None, false),
         Ok(index) => (index, true),
         Err(StoreError::CorruptIndex { .. }) => (None, false),
         Err(error) => return Err(error),

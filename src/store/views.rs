@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::entry::Entry;
 use super::error::StoreError;
 use super::layout::{self, Lost, Target};
+use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, replace};
 use crate::platform::files::{FileError, Result as FileResult};
@@ -167,6 +168,11 @@ impl Views {
             Some(View::Moved(from, bytes)) => {
                 if let Some(content) = bytes {
                     let from = self.root.join(from);
+                    if is_dead_letter(&*self.disk, &from) {
+                        tracing::info!(path, "a dead letter was put back into its inbox meanwhile");
+                        *bytes = None;
+                        return Ok(());
+                    }
                     self.disk.remove(&from)?;
                     make_folder(&*self.disk, &mut self.folders, &full)?;
                     replace(&*self.disk, &full, content)?;
@@ -244,33 +250,68 @@ fn append(
     Ok(())
 }
 
-/// Whether a file cannot be opened for what it is, such as another user's, rather than for what the disk did.
-pub(super) fn cannot_be_opened(error: &FileError) -> bool {
-    use std::io::ErrorKind::{IsADirectory, NotADirectory, PermissionDenied};
-    matches!(error.source.kind(), PermissionDenied | IsADirectory | NotADirectory)
+/// Whether what lies in an inbox was a dead letter before: only an operator puts such a one there.
+fn is_dead_letter(disk: &dyn Disk, file: &Path) -> bool {
+    let letter = disk.read(file).ok();
+    let letter = letter.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    letter.is_some_and(|letter| letter["place"] == EnvelopeFolder::Dead.as_str())
 }
 
-/// Puts a document aside that cannot be written, and goes on with a copy of it as far as it can be read: no document
-/// stops the team. Returns the copy's length.
+/// Whether a file cannot be opened for what it is, such as another user's, or for where a link leads, such as to a disk
+/// that is away, rather than for what the workspace's own disk did.
+pub(super) fn cannot_be_opened(error: &FileError) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(
+        error.source.kind(),
+        Kind::PermissionDenied
+            | Kind::IsADirectory
+            | Kind::NotADirectory
+            | Kind::NotFound
+            | Kind::AlreadyExists
+            | Kind::ReadOnlyFilesystem
+            | Kind::NotConnected
+            | Kind::StaleNetworkFileHandle
+            | Kind::TimedOut
+    )
+}
+
+/// Puts a document aside that cannot be written, or the folder that it cannot be reached by, and goes on with a copy of
+/// it as far as it can be read: no document stops the team. Returns the copy's length.
 fn begin_again(disk: &dyn Disk, root: &Path, path: &str, error: FileError) -> FileResult<u64> {
     let full = root.join(path);
     let content = disk.read(&full).unwrap_or_default();
-    let aside = free_name(disk, root, path)?;
-    if disk.rename(&full, &root.join(&aside)).is_err() {
-        return Err(error);
+    let parts = path.match_indices('/').map(|(at, _)| &path[..at]);
+    let outwards = parts.chain([path]).collect::<Vec<_>>().into_iter().rev();
+    for part in outwards {
+        let Ok(aside) = free_name(disk, root, part) else { continue };
+        if disk.rename(&root.join(part), &root.join(&aside)).is_ok() {
+            tracing::warn!(%error, aside, "a document cannot be written; what is in its way lies aside, and a copy goes on");
+            make_folder(disk, &mut BTreeSet::new(), &full)?;
+            disk.write(&full, &content)?;
+            return Ok(content.len() as u64);
+        }
     }
-    tracing::warn!(%error, aside, "a document cannot be written; it lies aside, and a copy goes on in its place");
-    disk.write(&full, &content)?;
-    Ok(content.len() as u64)
+    Err(error)
 }
 
 /// A name beside a file for putting it aside.
 pub(super) fn free_name(disk: &dyn Disk, root: &Path, path: &str) -> FileResult<String> {
+    let aside = free_path(disk, &root.join(path))?;
+    let name = aside.file_name().unwrap_or_default().to_string_lossy();
+    Ok(match path.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{name}"),
+        None => name.into_owned(),
+    })
+}
+
+fn free_path(disk: &dyn Disk, file: &Path) -> FileResult<PathBuf> {
     let mut number = 1;
     loop {
-        let name = format!("{path}.bad-{number}");
-        if disk.node(&root.join(&name))?.is_none() {
-            return Ok(name);
+        let mut aside = file.as_os_str().to_owned();
+        aside.push(format!(".bad-{number}"));
+        let aside = PathBuf::from(aside);
+        if disk.node(&aside)?.is_none() {
+            return Ok(aside);
         }
         number += 1;
     }
@@ -291,6 +332,12 @@ fn settle(
     let content = disk.read(file)?;
     let behind = usize::try_from(good).ok().and_then(|good| content.get(good..)).unwrap_or(&[]);
     if pending.starts_with(behind) || !is_document || !is_text(behind) {
+        // It may be what a power failure left, and as well somebody's words in another encoding.
+        if is_document && !pending.starts_with(behind) && behind.iter().any(|byte| *byte != 0) {
+            let aside = free_path(disk, file)?;
+            tracing::warn!(aside = %aside.display(), "what was written into a document is no UTF-8; a copy of it lies aside");
+            disk.write(&aside, &content)?;
+        }
         disk.truncate(file, good)?;
         return Ok(good);
     }

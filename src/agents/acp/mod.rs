@@ -10,7 +10,7 @@ use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Usage, told_usd};
 
 mod calls;
 pub mod known;
@@ -344,11 +344,10 @@ impl AcpCodec {
                 other => events.extend(other),
             },
             "usage_update" => {
-                let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
-                let cost = cost.filter(|cost_usd| *cost_usd > 0.0);
-                events.extend(
-                    cost.map(|cost_usd| Event::UsageTotal(Usage { cost_usd, ..Usage::default() })),
-                );
+                let cost_usd = told_usd(update.pointer("/cost/amount").and_then(Value::as_f64));
+                if cost_usd > 0.0 {
+                    events.push(Event::UsageTotal(Usage { cost_usd, ..Usage::default() }));
+                }
                 let count = |key: &str| update.get(key).and_then(Value::as_u64);
                 let (used, size) = (count("used"), count("size").filter(|size| *size > 0));
                 events.push(Event::Context { used, size });

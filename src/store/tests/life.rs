@@ -318,6 +318,85 @@ fn a_document_that_cannot_be_written_is_put_aside_and_goes_on_as_a_copy() {
     assert!(files::metadata(&aside).unwrap().is_dir());
 }
 
+/// A link to a disk that is away, in the place of a document or of the folder that it lies in.
+#[test]
+fn a_document_on_a_disk_that_is_away_stops_nothing() {
+    for linked in ["shared_workspace/decision_log.md", "shared_workspace"] {
+        let root = tempfile::tempdir().unwrap();
+        let add = |store: &Store, line: &str| {
+            let file = "shared_workspace/decision_log.md".to_owned();
+            store.append(vec![Change::Append { file, text: line.to_owned() }]).wait().unwrap();
+        };
+        let opened = open(root.path());
+        add(&opened.store, "one\n");
+        opened.store.close().unwrap();
+        let link = root.path().join(linked);
+        files::remove_any(&link).unwrap();
+        files::symlink(&root.path().join("away/there"), &link).unwrap();
+        for line in ["two\n", "three\n"] {
+            let opened = open(root.path());
+            add(&opened.store, line);
+            opened.store.close().unwrap();
+        }
+        let document = root.path().join("shared_workspace/decision_log.md");
+        assert_eq!(files::read_text(&document).unwrap(), "two\nthree\n", "{linked}");
+        let aside = root.path().join(format!("{linked}.bad-1"));
+        assert_eq!(files::read_link(&aside).unwrap(), root.path().join("away/there"));
+    }
+}
+
+/// In the encoding of another editor.
+#[test]
+fn what_somebody_writes_into_a_document_in_another_encoding_is_kept() {
+    let disk = SimDisk::new();
+    let file = "shared_workspace/planning.md";
+    let path = Path::new("/w").join(file);
+    let mut store = Inline::open(&disk).unwrap();
+    let mut add = |line: &str| {
+        let change = Change::Append { file: file.to_owned(), text: line.to_owned() };
+        store.append(&[vec![change]]).unwrap();
+        store.views.materialise().unwrap();
+    };
+    add("one\n");
+    disk.append(&path, b"\xc7\xd1\xb1\xdb\n").unwrap();
+    let theirs = disk.read(&path).unwrap();
+    add("two\n");
+    assert_eq!(disk.read(&path).unwrap(), b"one\ntwo\n");
+    assert_eq!(disk.read(&Path::new("/w").join(format!("{file}.bad-1"))).unwrap(), theirs);
+}
+
+#[test]
+fn an_index_that_is_gone_while_the_journal_is_there_is_damage_and_no_new_workspace() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    opened.store.append(vec![request(1, RequestStatus::Queued, "x"), mark(7, 90)]).wait().unwrap();
+    drop(opened.store);
+    files::remove_file(&root.path().join(layout::INDEX)).unwrap();
+    let refused = Store::open(root.path(), Arc::new(RealDisk)).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, StoreError::CorruptIndex { .. }), "{refused}");
+    assert!(crate::store::repair(root.path()).unwrap().is_some());
+    let opened = open(root.path());
+    assert!(opened.state.requests.contains_key(&request_id(1)));
+    assert_eq!(opened.state.channels[&ChannelId(7)].watermark, MessageId(90));
+}
+
+#[test]
+fn a_dead_letter_that_is_put_back_while_the_team_is_down_stays_where_it_was_put() {
+    let disk = SimDisk::new();
+    let mut store = Inline::open(&disk).unwrap();
+    store.append(&[vec![envelope(1, EnvelopeFolder::Inbox)]]).unwrap();
+    store.append(&[vec![envelope(1, EnvelopeFolder::Dead)]]).unwrap();
+    store.views.materialise().unwrap();
+    drop(store);
+    let (inbox, dead) = (letter(EnvelopeFolder::Inbox), letter(EnvelopeFolder::Dead));
+    let mended = String::from_utf8(disk.read(&dead).unwrap()).unwrap().replace("please", "do it");
+    disk.write(&inbox, mended.as_bytes()).unwrap();
+    disk.remove(&dead).unwrap();
+    Inline::open(&disk).unwrap();
+    assert_eq!(disk.read(&inbox).unwrap(), mended.as_bytes());
+    assert_eq!(disk.len(&dead).unwrap(), None);
+}
+
 #[test]
 fn a_lifecycle_that_this_build_cannot_read_is_set_aside_by_name_and_its_requests_stay() {
     let root = tempfile::tempdir().unwrap();
@@ -476,14 +555,14 @@ fn an_older_workspace_opens() {
     }
 }
 
+/// Where the letter lies in a place of the queue.
+fn letter(place: EnvelopeFolder) -> PathBuf {
+    let Change::Save(AnyRecord::Envelope(envelope)) = envelope(1, place) else { unreachable!() };
+    Path::new("/w").join(inside(&envelope.path_in(place)))
+}
+
 #[test]
 fn a_dead_letter_that_is_moved_back_at_any_instant_is_kept() {
-    let letter = |place| {
-        let Change::Save(AnyRecord::Envelope(envelope)) = envelope(1, place) else {
-            unreachable!()
-        };
-        Path::new("/w").join(inside(&envelope.path_in(place)))
-    };
     let (inbox, dead) = (letter(EnvelopeFolder::Inbox), letter(EnvelopeFolder::Dead));
     let die = |disk: &SimDisk| {
         let mut store = Inline::open(disk).unwrap();
