@@ -66,6 +66,7 @@ fn decision(args: &Args, id: &RequestId, content: &str) -> Command {
         content: content.to_owned(),
         yes: !args.no,
         reason: args.anyway.clone(),
+        channel_id: None,
     }
 }
 

@@ -9,8 +9,9 @@ use crate::discord::error::RestError;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::domain::time::Timestamp;
+use crate::platform::clock;
 
-/// Clocks of Discord and of this machine differ by less.
+/// Clocks of Discord and of this machine differ by less than this from what was seen of them last.
 const CLOCK_MARGIN_MS: u64 = 120_000;
 /// Pages of 100 that are looked at: more is not said in one channel while a message waits.
 const PAGES: usize = 100;
@@ -31,9 +32,11 @@ pub(crate) struct Marker<'a> {
     pub(crate) embed: Option<&'a Value>,
 }
 
-/// The lowest id that a message written at `time` can have, clocks being what they are.
-pub(crate) fn watermark(time: Timestamp) -> MessageId {
-    let ms = u64::try_from(time.millis()).unwrap_or(EPOCH_MS);
+/// The lowest id that a message written at `time` can have, where Discord's clock is so many seconds ahead of ours.
+fn watermark(time: Timestamp, skew_seconds: i64) -> MessageId {
+    // A clock that is behind makes ids larger, and what is read from too early on is only more.
+    let ms = time.millis().saturating_add(skew_seconds.min(0).saturating_mul(1_000));
+    let ms = u64::try_from(ms).unwrap_or(EPOCH_MS);
     MessageId(ms.saturating_sub(EPOCH_MS + CLOCK_MARGIN_MS) << 22)
 }
 
@@ -44,7 +47,9 @@ impl History {
         channel: ChannelId,
         since: Timestamp,
     ) -> Result<History, RestError> {
-        let mut after = watermark(since);
+        // Whoever has set the clock back meanwhile has put `since` into the future.
+        let since = since.min(Timestamp::new(clock::now()));
+        let mut after = watermark(since, rest.pool().skew_seconds().unwrap_or(0));
         let mut messages = Vec::new();
         for _ in 0..PAGES {
             let page = rest.messages_after(channel, after).await?;
@@ -159,7 +164,10 @@ mod tests {
     fn a_watermark_lies_before_its_time() {
         let at = Timestamp::from_millis(1_700_000_000_000);
         let id = (1_700_000_000_000 - EPOCH_MS) << 22;
-        assert!(watermark(at).0 < id);
-        assert_eq!(watermark(Timestamp::from_millis(0)), MessageId(0));
+        assert!(watermark(at, 0).0 < id);
+        assert_eq!(watermark(at, 40), watermark(at, 0));
+        let ahead = at.plus_seconds(600);
+        assert!(watermark(ahead, 0).0 > id && watermark(ahead, -600).0 < id);
+        assert_eq!(watermark(Timestamp::from_millis(0), 0), MessageId(0));
     }
 }

@@ -46,6 +46,8 @@ pub enum Inbound {
     },
     /// Channels, rights or roles have changed: what Discord refused may be taken now.
     ChannelsChanged,
+    /// A channel or a thread was deleted.
+    ChannelDeleted(ChannelId),
     /// Somebody wrote.
     Message(Message),
     /// Somebody changed what they wrote.

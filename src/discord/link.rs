@@ -97,6 +97,17 @@ pub struct Link {
     shows: watch::Sender<Presence>,
 }
 
+/// Channels in which something may have been missed.
+#[derive(Debug)]
+pub struct FoundChannels {
+    /// The channels.
+    pub channels: Vec<ChannelId>,
+    /// Whether these are all in which somebody can write.
+    pub is_all: bool,
+    /// Whether Discord told what it was asked for, or never will.
+    pub is_whole: bool,
+}
+
 impl Link {
     /// Starts connecting. Returns at once, also where Discord cannot be reached: trying goes on.
     pub fn start(config: LinkConfig, catalog: Catalog) -> Result<(Link, Facts), LinkError> {
@@ -209,11 +220,11 @@ impl Link {
 
     /// Where people can write in a server: its text channels, the threads that are open, our rooms among
     /// them, and those that were put into the archive since `away`. What Discord does not tell is left out: then only channels that are known are
-    /// caught up with. Whether it is all of them is told beside.
-    pub async fn text_channels(&self, guild: GuildId, away: Timestamp) -> (Vec<ChannelId>, bool) {
+    /// caught up with.
+    pub async fn text_channels(&self, guild: GuildId, away: Timestamp) -> FoundChannels {
         let rest = &self.delivery.speakers.team.rest;
         let mut found: Vec<ChannelId> = Vec::new();
-        let mut all = true;
+        let (mut all, mut is_whole) = (true, true);
         let mut parents: Vec<ChannelId> = Vec::new();
         match patiently(|| rest.channels(guild)).await {
             Ok(channels) => {
@@ -224,17 +235,20 @@ impl Link {
             }
             Err(error) => {
                 all = false;
+                is_whole &= !error.is_retryable();
                 tracing::warn!(%error, "the server's channels are not known");
             }
         }
         for channel in parents {
-            match rest.threads_archived_since(channel, away, ARCHIVE_PAGES).await {
+            let archived = || rest.threads_archived_since(channel, away, ARCHIVE_PAGES);
+            match patiently(archived).await {
                 Ok(threads) => {
                     all &= threads.len() < ARCHIVE_PAGES * 100;
                     found.extend(threads.iter().map(|it| it.id));
                 }
                 Err(error) => {
                     all &= !error.is_retryable();
+                    is_whole &= !error.is_retryable();
                     tracing::debug!(%error, %channel, "the archive was not read");
                     // A channel that is not ours to read has nothing for us: asking again counts against the address.
                     if error.code() == Some(code::NO_ACCESS) {
@@ -247,20 +261,21 @@ impl Link {
             Ok(threads) => found.extend(threads.iter().map(|it| it.id)),
             Err(error) => {
                 all = false;
+                is_whole &= !error.is_retryable();
                 tracing::warn!(%error, "the server's threads are not known");
             }
         }
-        (found, all)
+        FoundChannels { channels: found, is_all: all, is_whole }
     }
 
     /// The direct-message channels of our bots with these people. Discord lists none to a bot, but tells the
     /// one with a person who is asked for, also where that person wrote first, and while we were away.
-    pub async fn direct_channels(&self, people: &BTreeSet<UserId>) -> Vec<ChannelId> {
+    pub async fn direct_channels(&self, people: &BTreeSet<UserId>) -> FoundChannels {
         let speakers = &self.delivery.speakers;
-        let mut found = Vec::new();
+        let (mut found, mut is_whole) = (Vec::new(), true);
         for speaker in std::iter::once(&speakers.team).chain(speakers.roles.values()) {
             for user in people.iter().take(PEOPLE) {
-                match speaker.rest.dm_channel(*user).await {
+                match patiently(|| speaker.rest.dm_channel(*user)).await {
                     Ok(channel) => {
                         if let Some(role) =
                             speaker.role.filter(|role| speakers.roles.contains_key(role))
@@ -270,12 +285,13 @@ impl Link {
                         found.push(channel);
                     }
                     Err(error) => {
-                        tracing::debug!(%error, %user, "no direct messages with a person")
+                        is_whole &= !error.is_retryable();
+                        tracing::debug!(%error, %user, "no direct messages with a person");
                     }
                 }
             }
         }
-        found
+        FoundChannels { channels: found, is_all: false, is_whole }
     }
 
     /// Tries once to do what `outgoing` says; see [`Delivery::deliver`].

@@ -43,7 +43,7 @@ pub use governor::{ConnectionLimits, Limits};
 pub use identity::Identity;
 pub use inbound::{DroppedPlan, Inbound, InteractionReply, Suggest, Suggestion};
 pub use intake::TakenMessage;
-pub use link::{Link, LinkConfig, LinkError};
+pub use link::{FoundChannels, Link, LinkConfig, LinkError};
 pub use person_request::Typing;
 pub use personas::persona_names;
 pub use presence::Presence;

@@ -288,7 +288,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<PersonCommand> {
         ["request", "steer"] => request(&|request_id| {
             PersonRequest::Command(Command::Steer { request_id, text: text() })
         }),
-        ["approve"] => verdict(&options),
+        ["approve"] => verdict(&options, ChannelId(payload.channel_id.get())),
         ["verify"] => verify(&options),
         ["revise"] => request(&|request_id| {
             PersonRequest::Command(Command::RequestChanges {
@@ -327,7 +327,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<PersonCommand> {
 }
 
 /// `/approve`: the request and the content that was chosen, as [`Waiting`] wrote them, and the verdict.
-fn verdict(options: &Options<'_>) -> PersonRequest {
+fn verdict(options: &Options<'_>, channel: ChannelId) -> PersonRequest {
     let what = options.text("what").unwrap_or_default();
     let (request, content) = what.split_once('@').unwrap_or((what, ""));
     let yes = options.text("decision") == Some(VERDICTS[0]);
@@ -335,7 +335,8 @@ fn verdict(options: &Options<'_>) -> PersonRequest {
         Ok(request_id) => {
             let content = content.to_owned();
             let reason = options.text("reason").map(str::to_owned);
-            PersonRequest::Command(Command::Decide { request_id, content, yes, reason })
+            let channel_id = Some(channel);
+            PersonRequest::Command(Command::Decide { request_id, content, yes, reason, channel_id })
         }
         Err(_) => PersonRequest::NoRequest(what.chars().take(60).collect()),
     }

@@ -24,6 +24,9 @@ pub struct ChannelMark {
     pub watermark: MessageId,
     /// The last few message ids taken in, for those that arrive doubled or out of order.
     pub recent: Vec<MessageId>,
+    /// Those of them of which nothing came: another wording may ask for something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<MessageId>,
     /// Who was told here, within the last hour, that they may not ask.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<UserId, Timestamp>,

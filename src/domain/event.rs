@@ -40,6 +40,11 @@ pub enum Event {
         /// Which.
         message_id: MessageId,
     },
+    /// A channel or a thread was deleted, with all that stood in it.
+    ChannelDeleted {
+        /// Which.
+        channel_id: ChannelId,
+    },
     /// An instant that the engine asked to be woken at has come (`engine::due`).
     Tick,
     /// Messages up to here were looked at, whether they meant something or not.

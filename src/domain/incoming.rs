@@ -162,6 +162,9 @@ pub enum Command {
         /// Why all the same, where something was found that speaks against it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Where a person typed it; nothing of the operator's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel_id: Option<ChannelId>,
     },
     /// Decide that it may be done, whatever was found: by the form that a card opened.
     ApproveAnyway {

@@ -337,6 +337,7 @@ mod tests {
                 guild_id: None,
                 watermark: MessageId(message),
                 recent: Vec::new(),
+                idle: Vec::new(),
                 refused: BTreeMap::new(),
             })
         };

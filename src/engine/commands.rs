@@ -35,11 +35,12 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Press { button, message_id, channel_id } => {
             press(turn, actor, &button, channel_id, message_id)
         }
-        Command::Decide { request_id, content, yes, reason } => {
+        Command::Decide { request_id, content, yes, reason, channel_id } => {
             let verdict = if yes { Verdict::Yes { reason } } else { Verdict::No };
             match gates::of_request(turn, &request_id) {
                 Some(gate) => {
-                    gates::decide(turn, actor, &gate, ShownContent::Content(&content), verdict)
+                    let shown = ShownContent::Content(&content, channel_id);
+                    gates::decide(turn, actor, &gate, shown, verdict)
                 }
                 None => {
                     let values = json!({ "request_id": request_id.as_str() });

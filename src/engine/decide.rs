@@ -15,8 +15,8 @@ use super::authorize::is_known;
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
-    clock, commands, effects, intake, outbox, pinned_board, progress, recovery, reports, revise,
-    runs, sprint, status_card, train,
+    clock, commands, deleted_cards, effects, intake, outbox, pinned_board, progress, recovery,
+    reports, revise, runs, sprint, status_card, train,
 };
 
 /// What the engine is told.
@@ -47,7 +47,12 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         }
         Event::MessageEdited(message) => revise::edited(&mut turn, message),
         Event::MessageDeleted { channel_id, message_id } => {
-            revise::deleted(&mut turn, channel_id, message_id)
+            let answer = revise::deleted(&mut turn, message_id);
+            let is_ours = matches!(answer, Answer::Ignored(_));
+            if is_ours { deleted_cards::deleted(&mut turn, channel_id, message_id) } else { answer }
+        }
+        Event::ChannelDeleted { channel_id } => {
+            deleted_cards::channel_deleted(&mut turn, channel_id)
         }
         Event::Tick => clock::tick(&mut turn),
         Event::Seen { channel_id, message_id } => {

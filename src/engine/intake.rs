@@ -44,6 +44,10 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if was_taken_in(turn.before(), &message) {
         return Answer::Ignored("already taken in");
     }
+    take_in(turn, message)
+}
+
+fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
     let granted = match hears(turn.before(), turn.policy, &message) {
         Ok(granted) => granted,
         Err(IgnoreReason::Refused) => {
@@ -55,6 +59,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     turn.mark_taken(&message);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
+        turn.mark_idle(&message);
         let failed = message.attachments.len();
         if failed == 0 && !message.addressed && message.guild_id.is_some() {
             // A sticker, a poll or what only Discord may read, among people.
@@ -66,6 +71,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     let limit = turn.policy.limits.message_chars;
     if message.content.chars().count() > limit {
+        turn.mark_idle(&message);
         reply(turn, &message, "too_long", json!({ "limit": limit }));
         return Answer::Ignored("too long");
     }
@@ -90,6 +96,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Accepted;
     }
     if asks_for_nothing(turn, &message) {
+        turn.mark_idle(&message);
         return Answer::Ignored("it asks for nothing");
     }
     if let Some(id) = duplicate_of(turn, &message) {
@@ -204,8 +211,8 @@ fn refuse(turn: &mut Turn<'_>, message: &Message) {
     turn.send(outgoing);
 }
 
-/// Whether somebody has addressed the team by editing a message that was not for it: it is taken in like a new one. One
-/// of long ago may have been taken in and forgotten since.
+/// Whether somebody has addressed the team by editing a message that was not for it, or of which nothing came: it is
+/// taken in like a new one. One of long ago may have been taken in and forgotten since.
 #[must_use]
 pub fn is_addressed_by_edit(state: &State, now: Timestamp, message: &Message) -> bool {
     // What is older than all that are remembered may be one of those before them.
@@ -213,18 +220,22 @@ pub fn is_addressed_by_edit(state: &State, now: Timestamp, message: &Message) ->
         mark.recent.len() >= RECENT_MESSAGES
             && mark.recent.iter().min().is_some_and(|oldest| message.message_id < *oldest)
     };
-    message.addressed
-        && message.guild_id.is_some()
-        && !state.channels.get(&message.channel_id).is_some_and(is_forgotten)
-        && now.seconds_since(message.created_at) < ADDRESSED_BY_EDIT
-        && !was_taken_in(state, message)
+    let mark = state.channels.get(&message.channel_id);
+    let is_idle = mark.is_some_and(|mark| mark.idle.contains(&message.message_id));
+    let is_new = || {
+        message.addressed
+            && message.guild_id.is_some()
+            && !mark.is_some_and(is_forgotten)
+            && !was_taken_in(state, message)
+    };
+    now.seconds_since(message.created_at) < ADDRESSED_BY_EDIT && (is_idle || is_new())
 }
 
 /// Takes it in. Its channel is read no further by that: what was written before it may still wait.
 pub(super) fn addressed_by_edit(turn: &mut Turn<'_>, told: Message) -> Answer {
     let mark = turn.before().channels.get(&told.channel_id);
     let read_up_to = mark.map_or(told.message_id, |mark| mark.watermark);
-    message(turn, Message { read_up_to: Some(read_up_to), ..told })
+    take_in(turn, Message { read_up_to: Some(read_up_to), ..told })
 }
 
 /// By name, never by order: a message that was missed may be told after newer ones.

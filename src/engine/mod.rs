@@ -24,6 +24,7 @@ mod closeout;
 mod commands;
 mod decide;
 mod decision;
+mod deleted_cards;
 mod effects;
 mod ending;
 mod followup;

@@ -77,6 +77,11 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
 
 fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     ending::stop(turn, id, BlockCode::Questions, "", Vec::new());
+    post_card(turn, id);
+}
+
+/// Posts the questions that are open.
+pub(super) fn post_card(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
     // What was asked in a terminal has no place in which words would be heard, and in a channel only answers are.
     let route = &request.conversation.reply_route;

@@ -11,7 +11,7 @@ use super::turn::Turn;
 use super::{ending, gates, lanes, questions, runs, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::criterion::Criterion;
-use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
@@ -206,11 +206,7 @@ fn ask_anew(
 
 /// A deleted message: words not read yet are withdrawn, a request that nobody began is cancelled, and about one
 /// under way somebody is asked.
-pub(super) fn deleted(
-    turn: &mut Turn<'_>,
-    _channel_id: ChannelId,
-    message_id: MessageId,
-) -> Answer {
+pub(super) fn deleted(turn: &mut Turn<'_>, message_id: MessageId) -> Answer {
     let origins = origins(turn.before(), message_id);
     match authorize(turn.policy, &Actor::Deleter, Resource::Team) {
         Ok(granted) => {

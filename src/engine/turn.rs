@@ -261,6 +261,15 @@ impl<'a> Turn<'a> {
         self.change(Change::Channel(mark));
     }
 
+    /// The same of one of which nothing came.
+    pub(super) fn mark_idle(&mut self, message: &Message) {
+        let up_to = message.read_up_to.unwrap_or(message.message_id);
+        let place = (message.channel_id, message.guild_id);
+        let mut mark = self.marked(place, up_to, Some(message.message_id));
+        mark.idle.push(message.message_id);
+        self.change(Change::Channel(mark));
+    }
+
     /// Notes that a channel was read up to a message.
     pub(super) fn mark_read(&mut self, channel_id: ChannelId, message_id: MessageId) {
         let mark = self.marked((channel_id, None), message_id, None);
@@ -292,15 +301,17 @@ impl<'a> Turn<'a> {
     ) -> ChannelMark {
         let old = self.state.channels.get(&channel_id);
         let mut recent = old.map(|mark| mark.recent.clone()).unwrap_or_default();
-        recent.extend(taken);
+        recent.extend(taken.filter(|id| !recent.contains(id)));
         if recent.len() > RECENT_MESSAGES {
             recent.remove(0);
         }
+        let mut idle = old.map(|mark| mark.idle.clone()).unwrap_or_default();
+        idle.retain(|id| recent.contains(id) && Some(*id) != taken);
         let watermark = old.map_or(up_to, |mark| mark.watermark.max(up_to));
         let mut refused = old.map(|mark| mark.refused.clone()).unwrap_or_default();
         refused.retain(|_, at| self.now.seconds_since(*at) < REFUSAL_SECONDS);
         let guild_id = guild_id.or_else(|| old.and_then(|mark| mark.guild_id));
-        ChannelMark { channel_id, guild_id, watermark, recent, refused }
+        ChannelMark { channel_id, guild_id, watermark, recent, idle, refused }
     }
 
     /// Nobody waits for a run any more: whoever follows it is told, at once also where its envelope waits to be tried

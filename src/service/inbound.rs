@@ -1,6 +1,6 @@
 //! Facts from Discord on their way to the engine.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::answers;
@@ -8,14 +8,11 @@ use super::ended::with_ended;
 use super::hub::HubError;
 use super::plan_file;
 use super::team::{Team, now};
-use crate::discord::{Facts, Inbound, InteractionReply, TakenMessage};
+use crate::discord::{Facts, Inbound, InteractionReply};
 use crate::domain::actor::Actor;
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
+use crate::domain::ids::GuildId;
 use crate::domain::incoming::Command;
-use crate::domain::request::Request;
-use crate::domain::state::State;
-use crate::domain::time::Timestamp;
 use crate::engine::{Answer, is_addressed_by_edit, standing};
 use crate::platform::tasks;
 
@@ -50,17 +47,14 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
             }
             if fresh {
                 let team = Arc::clone(team);
-                tasks::spawn("catch-up", async move {
-                    tokio::select! {
-                        () = catch_up(&team) => {}
-                        () = team.closing.cancelled() => {}
-                    }
-                });
+                tasks::spawn("catch-up", async move { team.begin_look_back().await });
             }
             return Ok(());
         }
         Inbound::Live => {
             tracing::debug!("caught up with Discord");
+            let team = Arc::clone(team);
+            tasks::spawn("caught-up", async move { team.end_look_back().await });
             return Ok(());
         }
         Inbound::Disconnected { reason } => {
@@ -94,6 +88,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) -> Result<(), HubError> {
         Inbound::Deleted { channel_id, message_id } => {
             Event::MessageDeleted { channel_id, message_id }
         }
+        Inbound::ChannelDeleted(channel_id) => Event::ChannelDeleted { channel_id },
         Inbound::CaughtUp { channel_id, message_id } => {
             let news = team.hub.read(|state| {
                 state.channels.get(&channel_id).is_none_or(|mark| mark.watermark < message_id)
@@ -192,96 +187,7 @@ fn find_home(team: &Team, guilds: &BTreeSet<GuildId>) {
     }
 }
 
-/// A day in milliseconds.
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-
-/// Asks for what was written while nobody listened: in the channels that were read before from where
-/// that ended, in the others from when the team was last there. What is older was not said to it.
-async fn catch_up(team: &Arc<Team>) {
-    let mut marks: BTreeMap<ChannelId, MessageId> = team.hub.read(|state| {
-        let read = state.channels.values().map(|mark| (mark.channel_id, mark.watermark));
-        // A room in which nobody has written yet: a thread on a message has the message's id, so
-        // everything in it comes after that.
-        let open = state.rooms.iter().filter(|(_, id)| state.requests.contains_key(*id));
-        let rooms = open.map(|(room, _)| (*room, MessageId(room.0)));
-        rooms.chain(read).collect()
-    });
-    // The team was there when the latest of these was written. A look back may have been cut short: a day more.
-    let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
-    let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
-    let unread = team.born.max(MessageId::at(away));
-    let homes = team.hub.consult(|_, policy| policy.guilds.clone());
-    let mut listed: BTreeSet<ChannelId> = BTreeSet::new();
-    let mut all = !homes.is_empty();
-    for guild in &homes {
-        let (channels, is_all) = team.link.text_channels(*guild, away).await;
-        all &= is_all;
-        listed.extend(channels);
-    }
-    for channel in &listed {
-        marks.entry(*channel).or_insert(unread);
-    }
-    if all {
-        for thread in team.hub.read(|state| archived(state, &homes, &listed, MessageId::at(away))) {
-            marks.remove(&thread);
-        }
-    }
-    // A first direct message: only of those who are named, because a bot can ask for nobody else's channel.
-    let (takes_dms, people) = team.hub.consult(|_, policy| {
-        let named = policy.rights.values().flat_map(|holders| holders.users.iter().copied());
-        (policy.dm, named.collect::<BTreeSet<UserId>>())
-    });
-    if takes_dms {
-        for channel in team.link.direct_channels(&people).await {
-            marks.entry(channel).or_insert(unread);
-        }
-        // Only now it is known whose bot writes in which of them.
-        if team.hub.read(|state| standing::refused(state).next().is_some())
-            && let Err(error) = tell(team, Event::ChannelsChanged).await
-        {
-            tracing::debug!(%error, "what was refused is tried again by the next start");
-        }
-    }
-    let taken = team.hub.read(|state| {
-        let open = state.requests.values().filter(|it| !it.status.is_terminal());
-        open.flat_map(|request| taken_by(request)).collect()
-    });
-    team.link.catch_up(&marks, &taken);
-}
-
-/// The threads of these servers, rooms or not, that went into the archive before the team was last there, or are gone:
-/// there is nothing new in them, and they grow in number with time.
-fn archived(
-    state: &State,
-    homes: &BTreeSet<GuildId>,
-    listed: &BTreeSet<ChannelId>,
-    away: MessageId,
-) -> Vec<ChannelId> {
-    // A private one in which somebody wrote of late may be in the archive and not listed.
-    let marked = state.channels.values().filter(|mark| mark.watermark < away);
-    let marked = marked.filter(|mark| mark.guild_id.is_some_and(|guild| homes.contains(&guild)));
-    let is_open =
-        |room: &ChannelId| state.rooms.get(room).is_some_and(|id| state.requests.contains_key(id));
-    let threads = state.rooms.keys().copied().chain(marked.map(|mark| mark.channel_id));
-    threads.filter(|thread| !listed.contains(thread) && !is_open(thread)).collect()
-}
-
-/// The messages that a request hangs on.
-fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
-    let conversation = &request.conversation;
-    let asked = conversation.reply_route.channel_id;
-    // One that is several requests now is not one of them.
-    let first = conversation.reply_route.message_id.filter(|_| request.params.parts.len() != 1);
-    let first = asked.zip(first).map(|(channel, id)| (id, TakenMessage { channel, is_sure: true }));
-    let room = conversation.place();
-    let words = request.params.followups.iter().filter_map(|words| {
-        let (id, is_sure) = (words.message_id?, words.channel_id.is_some());
-        Some((id, TakenMessage { channel: words.channel_id.or(room)?, is_sure }))
-    });
-    words.chain(first).collect()
-}
-
-async fn tell(team: &Team, event: Event) -> Result<(), HubError> {
+pub(super) async fn tell(team: &Team, event: Event) -> Result<(), HubError> {
     let answer = team.insist(event).await.inspect_err(
         |error| tracing::warn!(%error, "a message was not taken in; it is read again later"),
     )?;
@@ -289,27 +195,4 @@ async fn tell(team: &Team, event: Event) -> Result<(), HubError> {
         tracing::debug!(why, "ignored");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::change::{Change, ChannelMark};
-
-    #[test]
-    fn threads_in_the_archive_are_not_read_and_direct_channels_are() {
-        let mut state = State::default();
-        for (channel, guild) in [(1, Some(7)), (2, Some(7)), (3, None), (4, Some(8))] {
-            state.apply(&Change::Channel(ChannelMark {
-                channel_id: ChannelId(channel),
-                guild_id: guild.map(GuildId),
-                watermark: MessageId(50),
-                recent: Vec::new(),
-                refused: BTreeMap::new(),
-            }));
-        }
-        let (homes, listed) = (BTreeSet::from([GuildId(7)]), BTreeSet::from([ChannelId(1)]));
-        assert_eq!(archived(&state, &homes, &listed, MessageId(40)), []);
-        assert_eq!(archived(&state, &homes, &listed, MessageId(60)), [ChannelId(2)]);
-    }
 }

@@ -27,6 +27,7 @@ mod hub;
 mod inbound;
 mod job;
 pub mod logs;
+mod look_back;
 pub mod mcp;
 mod papers;
 mod plan_file;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use secrecy::SecretString;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -194,6 +195,7 @@ async fn serve(
         link,
         catalog,
         born,
+        look_back_is_whole: AtomicBool::default(),
         serves: serves.clone(),
         slots: Arc::new(Semaphore::new(capacity.runs)),
         check_slots: Semaphore::new(capacity.checks),

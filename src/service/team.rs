@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,8 @@ pub(super) struct Team {
     pub(super) catalog: Catalog,
     /// The first message id that could be meant for this team: of the moment its workspace was made.
     pub(super) born: MessageId,
+    /// Whether Discord told of all channels that the look back under way has to read.
+    pub(super) look_back_is_whole: AtomicBool,
     pub(super) serves: BTreeSet<Role>,
     pub(super) slots: Arc<Semaphore>,
     /// A place for each change that may be proven at the same time.

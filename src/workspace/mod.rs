@@ -31,6 +31,8 @@ pub const RUNTIME_FILE: &str = "team_runtime.yaml";
 pub const DISCORD_FILE: &str = "discord_agents_config.yaml";
 /// When the workspace was made; earlier messages are not for its team.
 pub const BORN_FILE: &str = ".teams_runtime/born";
+/// From when on a look back over what was missed has to find everything, while it is under way.
+pub const LOOK_BACK_FILE: &str = ".teams_runtime/look_back";
 /// Names the folder with what was there before, while a reset is under way.
 pub(crate) const RESET_FILE: &str = ".reset";
 /// What an older workspace says about its workflow.

@@ -257,7 +257,8 @@ impl Delivery {
         match poster {
             Poster::Bot(_) => {
                 let now = Timestamp::new(clock::now());
-                first.is_some_and(|first| now.seconds_since(first) > NONCE_TRUST_SECONDS)
+                let is_old = |first| first > now || now.seconds_since(first) > NONCE_TRUST_SECONDS;
+                first.is_some_and(is_old)
             }
             Poster::Hook { .. } => again || first.is_some_and(|first| first < self.started_at),
         }

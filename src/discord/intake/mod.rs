@@ -452,6 +452,12 @@ impl Intake {
             }
             "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE"
             | "GUILD_ROLE_DELETE" => self.channels_changed().await,
+            "THREAD_DELETE" | "CHANNEL_DELETE" if from.is_none() => {
+                match data["id"].as_str().and_then(|id| id.parse().ok()).map(ChannelId) {
+                    Some(channel) => self.tell(Inbound::ChannelDeleted(channel)).await,
+                    None => Ok(()),
+                }
+            }
             "GUILD_MEMBER_UPDATE" => {
                 let member = data.pointer("/user/id").and_then(Value::as_str);
                 let member = member.and_then(|id| id.parse::<UserId>().ok());

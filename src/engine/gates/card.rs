@@ -69,10 +69,19 @@ pub(in crate::engine) fn open(
     };
     let Some(request) = turn.edit(id) else { return };
     request.work.gate_id = Some(gate_id.clone());
+    turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
+    post(turn, gate);
+}
+
+/// Saves an open gate and posts its card.
+pub(in crate::engine) fn post(turn: &mut Turn<'_>, gate: Gate) {
+    let (id, gate_id, kind, version) =
+        (gate.request_id.clone(), gate.gate_id.clone(), gate.kind, gate.version);
+    let Some(request) = turn.request(&id) else { return };
     let language = request.conversation.language;
     let author = request.conversation.reply_route.author_id;
     let duty = request.duty();
-    let Some(request) = turn.request(id) else { return };
+    let expires_at = gate.expires_at.unwrap_or(turn.now);
     let (key, mut values) = card(turn.policy, request, &gate, expires_at);
     if let Some(ahead) = &gate.ahead {
         let cost = ahead.usd.as_ref().map(|usd| json!({ "usd": usd }));
@@ -81,8 +90,7 @@ pub(in crate::engine) fn open(
     let needs_reason = needs_reason(&gate, request);
     let shows_checks = gate.shown_checks.is_some();
     turn.save(gate);
-    turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
-    let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
+    let button = |act| Button { act, subject: gate_id.to_string(), version };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
     if shows_checks {
         buttons.insert(0, button(ButtonAct::UseChecks));
@@ -114,7 +122,7 @@ pub(in crate::engine) fn open(
         Some(_) => Target::Named(NamedChannel::Report),
     };
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
-    outgoing.request_id = Some(id.clone());
+    outgoing.request_id = Some(id);
     turn.send(outgoing);
 }
 

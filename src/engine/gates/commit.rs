@@ -58,8 +58,12 @@ pub(super) fn accept(turn: &mut Turn<'_>, id: &RequestId, findings: Vec<GuardFin
     }
 }
 
+/// Words that came this shortly before a decision were not on the screen of whoever decided, in seconds.
+const UNSEEN: u64 = 2;
+
 /// Whoever has decided has read what stands in the room of the request, where they had that before them.
 pub(super) fn seen(turn: &mut Turn<'_>, id: &RequestId, sees_room: bool) {
+    let now = turn.now;
     if let Some(request) = turn.edit(id).filter(|_| sees_room) {
         // They have not seen what was said elsewhere.
         let room = request.conversation.place();
@@ -67,10 +71,12 @@ pub(super) fn seen(turn: &mut Turn<'_>, id: &RequestId, sees_room: bool) {
             Some(channel) => Some(channel) != room,
             None => words.message_id.is_none(),
         };
+        let is_unseen =
+            |words: &&Followup| is_elsewhere(words) || now.seconds_since(words.at) < UNSEEN;
         let params = &mut request.params;
-        let elsewhere = params.followups.iter().filter(|it| is_elsewhere(it)).map(Followup::key);
-        let elsewhere: BTreeSet<MessageId> = elsewhere.collect();
-        params.unread_words.retain(|key| elsewhere.contains(key));
+        let unseen: BTreeSet<MessageId> =
+            params.followups.iter().filter(is_unseen).map(Followup::key).collect();
+        params.unread_words.retain(|key| unseen.contains(key));
     }
 }
 

@@ -45,8 +45,9 @@ pub(super) enum ShownContent<'a> {
     Card(u32, ChannelId, MessageId),
     /// A form that a card of this version opened.
     Form(u32),
-    /// The beginning of the digest of the content, as lists of what waits show it.
-    Content(&'a str),
+    /// The beginning of the digest of the content, as lists of what waits show it, and the channel that a person typed
+    /// it in.
+    Content(&'a str, Option<ChannelId>),
 }
 
 /// What was decided.
@@ -91,7 +92,7 @@ pub(super) fn decide(
         Err(Denied::OwnRequest) => return refused("gate.four_eyes"),
         Err(_) => return refused("gate.not_yours"),
     };
-    if matches!(seen, ShownContent::Content("")) {
+    if matches!(seen, ShownContent::Content("", _)) {
         // Only a decision about what was shown counts.
         return refused("gate.choose");
     }
@@ -117,7 +118,7 @@ pub(super) fn decide(
     match seen {
         // Whoever decides at the card reads below it what came of it.
         ShownContent::Card(..) | ShownContent::Form(_) => Answer::Accepted,
-        ShownContent::Content(_) => Answer::Say(said),
+        ShownContent::Content(..) => Answer::Say(said),
     }
 }
 
@@ -152,7 +153,9 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownConten
             version == gate.version && gate.card.is_none_or(|card| card == (channel, message))
         }
         ShownContent::Form(version) => version == gate.version,
-        ShownContent::Content(digest) => digest.len() >= 7 && content_of(gate).starts_with(digest),
+        ShownContent::Content(digest, _) => {
+            digest.len() >= 7 && content_of(gate).starts_with(digest)
+        }
     };
     same_content && same_card && request.work.gate_id.as_ref() == Some(&gate.gate_id)
 }
@@ -195,8 +198,7 @@ fn settle(
     let sees_room = match seen {
         ShownContent::Card(_, channel, _) => Some(channel) == room,
         ShownContent::Form(_) => gate.card.map(|(channel, _)| channel) == room,
-        // In Discord whoever types a command has the room at hand.
-        ShownContent::Content(_) => matches!(granted.actor(), Actor::Person { .. }),
+        ShownContent::Content(_, typed_in) => typed_in.is_some() && typed_in == room,
     };
     match verdict {
         Verdict::Yes { .. } => approved(turn, &id, gate, sees_room, (&name, &reason)),

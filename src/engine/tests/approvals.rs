@@ -206,26 +206,90 @@ fn other_content_takes_another_decision() {
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
 
+/// Commits have names of forty letters; the world's have two.
+fn name_at_length(world: &mut World, id: &RequestId, gate: &Gate) {
+    let mut record = world.request(id);
+    let long = "0123456789abcdef0123456789abcdef01234567";
+    record.work.candidate.as_mut().expect("a commit").commit = long.to_owned();
+    world.state.apply(&Change::save(record));
+    world.state.apply(&Change::save(Gate { commit: long.to_owned(), ..gate.clone() }));
+}
+
 #[test]
 fn a_command_decides_by_naming_the_content() {
     let (mut world, id, gate) = waiting(unproven());
+    name_at_length(&mut world, &id, &gate);
     let decide = |content: &str| Command::Decide {
         request_id: id.clone(),
         content: content.to_owned(),
         yes: true,
         reason: None,
+        channel_id: None,
     };
-    let mut record = world.request(&id);
-    // Commits have names of forty letters; the world's have two.
-    let long = "0123456789abcdef0123456789abcdef01234567";
-    record.work.candidate.as_mut().expect("a commit").commit = long.to_owned();
-    world.state.apply(&Change::save(record));
-    world.state.apply(&Change::save(Gate { commit: long.to_owned(), ..gate }));
     assert_eq!(said(world.command(decide(""))), "gate.choose");
     for wrong in ["0123", "fedcba9", "0123456789abcdef0123456789abcdef012345678"] {
         assert_eq!(said(world.command(decide(wrong))), "gate.stale", "{wrong}");
     }
     assert_eq!(said(world.command(decide("0123456"))), "gate.decided");
+}
+
+#[test]
+fn what_stands_in_the_room_was_read_by_who_decides_there_and_by_nobody_else() {
+    let first = ChannelId(4_711);
+    // Where `/approve` is typed, milliseconds after the words, and whether it lands without a look at them.
+    for (elsewhere, after, lands) in
+        [(None, 60_000, true), (None, 500, false), (Some(first), 60_000, false)]
+    {
+        let mut world = World::new(unproven());
+        let id = world.message("do it");
+        world.deliver();
+        world.finish_well();
+        let gate = the_gate(&world);
+        name_at_length(&mut world, &id, &gate);
+        let room = world.request(&id).conversation.place().expect("a room");
+        let words = world.words(room, 90, "leave config.py as it is");
+        world.submit(Event::Message(words));
+        world.clock += after;
+        let decide = Command::Decide {
+            request_id: id.clone(),
+            content: "0123456".to_owned(),
+            yes: true,
+            reason: None,
+            channel_id: Some(elsewhere.unwrap_or(room)),
+        };
+        world.submit(by(OWNER, Ingress::Slash, decide));
+        let merges =
+            world.state.effects.values().any(|it| matches!(it.kind, EffectKind::Merge { .. }));
+        assert_eq!(merges, lands, "{elsewhere:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_card_that_is_deleted_while_it_waits_is_posted_again() {
+    let mut world = World::new(unproven());
+    let id = world.message("do it");
+    world.deliver();
+    world.finish_well();
+    world.deliver();
+    let gate = the_gate(&world);
+    let (channel_id, message_id) = gate.card.expect("it is posted");
+    assert_eq!(
+        world.submit(Event::MessageDeleted { channel_id, message_id: MessageId(1) }),
+        Answer::Ignored("no card that waits")
+    );
+    world.submit(Event::MessageDeleted { channel_id, message_id });
+    world.deliver();
+    let again = the_gate(&world);
+    assert_eq!((again.version, &again.gate_id), (gate.version + 1, &gate.gate_id));
+    assert!(again.card.is_some_and(|card| card != (channel_id, message_id)));
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Approve))), "gate.stale");
+    world.submit(Event::ChannelDeleted { channel_id });
+    world.deliver();
+    let last = the_gate(&world);
+    assert_eq!(last.version, again.version + 1);
+    world.command(press(&last, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
 
 /// Work with this file among its paths.

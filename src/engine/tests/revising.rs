@@ -412,6 +412,16 @@ fn only_words_that_are_meant_for_it_let_a_blocked_request_go_on_and_an_ended_roo
         let answer = say(&mut world, number, text);
         assert_eq!(answer, Answer::Ignored("it asks for nothing"), "{text}");
     }
+    let thanks = Message { addressed: false, ..world.words(room, 93, "thanks!") };
+    assert_eq!(world.submit(edited(&thanks, "ok thanks!")), Answer::Ignored("it asks for nothing"));
+    let mended = edited(&thanks, "thanks! but the button is grey on the phone, please fix it");
+    assert_eq!(world.submit(mended.clone()), Answer::Accepted);
+    let open =
+        |world: &World| world.state.requests.values().filter(|it| !it.status.is_terminal()).count();
+    assert_eq!(open(&world), 1);
+    world.submit(mended);
+    assert_eq!(open(&world), 1, "once");
+    world.finish_well();
     assert_eq!(say(&mut world, 95, "now make it blue"), Answer::Accepted);
 }
 

@@ -1,0 +1,200 @@
+//! Looking back: what was written while nobody listened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::inbound::tell;
+use super::team::Team;
+use crate::discord::TakenMessage;
+use crate::domain::event::Event;
+use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
+use crate::domain::request::Request;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::engine::standing;
+use crate::platform::files::{self, FileError};
+use crate::platform::tasks;
+use crate::workspace::LOOK_BACK_FILE;
+
+/// How long Discord is left alone that did not tell of all channels.
+const LOOK_AGAIN: Duration = Duration::from_secs(120);
+
+impl Team {
+    /// Asks for what was missed.
+    pub(super) async fn begin_look_back(self: Arc<Self>) {
+        tokio::select! {
+            () = catch_up(&self) => {}
+            () = self.closing.cancelled() => {}
+        }
+    }
+
+    /// Everything that was asked for was told. What Discord did not tell of is asked for again after a while.
+    pub(super) async fn end_look_back(self: Arc<Self>) {
+        if self.look_back_is_whole.load(Ordering::SeqCst) {
+            let file = self.root().join(LOOK_BACK_FILE);
+            if let Err(error) = files::remove_file(&file) {
+                tracing::warn!(%error, "the next start looks back further than it has to");
+            }
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AGAIN) => self.begin_look_back().await,
+            () = self.closing.cancelled() => {}
+        }
+    }
+}
+
+/// From when on everything has to be looked for: `since`, or from where a look back that did not come to its end began.
+/// Noted before anything is read, because what is read moves the marks that the next one would go by.
+fn noted(root: &Path, since: Timestamp) -> Result<Timestamp, FileError> {
+    let file = root.join(LOOK_BACK_FILE);
+    let before = files::read_text_if_present(&file)?.and_then(|text| Timestamp::parse(&text).ok());
+    if before.is_some_and(|before| before <= since) {
+        return Ok(before.unwrap_or(since));
+    }
+    files::write_durable(&file, since.to_string())?;
+    Ok(since)
+}
+
+/// A day in milliseconds.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Asks for what was written while nobody listened: in the channels that were read before from where
+/// that ended, in the others from when the team was last there. What is older was not said to it.
+async fn catch_up(team: &Arc<Team>) {
+    let mut marks: BTreeMap<ChannelId, MessageId> = team.hub.read(|state| {
+        let read = state.channels.values().map(|mark| (mark.channel_id, mark.watermark));
+        // A room in which nobody has written yet: a thread on a message has the message's id, so
+        // everything in it comes after that.
+        let open = state.rooms.iter().filter(|(_, id)| state.requests.contains_key(*id));
+        let rooms = open.map(|(room, _)| (*room, MessageId(room.0)));
+        rooms.chain(read).collect()
+    });
+    // The team was there when the latest of these was written. A look back may have been cut short: a day more.
+    let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
+    let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
+    let away = match tasks::blocking({
+        let root = team.root().to_owned();
+        move || noted(&root, away)
+    })
+    .await
+    {
+        Ok(Ok(away)) => away,
+        failed => {
+            tracing::warn!(?failed, "a look back that is cut short may not be made up for");
+            away
+        }
+    };
+    let unread = team.born.max(MessageId::at(away));
+    let homes = team.hub.consult(|_, policy| policy.guilds.clone());
+    let mut listed: BTreeSet<ChannelId> = BTreeSet::new();
+    let (mut all, mut is_whole) = (!homes.is_empty(), true);
+    for guild in &homes {
+        let found = team.link.text_channels(*guild, away).await;
+        all &= found.is_all;
+        is_whole &= found.is_whole;
+        listed.extend(found.channels);
+    }
+    for channel in &listed {
+        marks.entry(*channel).or_insert(unread);
+    }
+    if all {
+        for thread in team.hub.read(|state| archived(state, &homes, &listed, MessageId::at(away))) {
+            marks.remove(&thread);
+        }
+    }
+    // A first direct message: only of those who are named, because a bot can ask for nobody else's channel.
+    let (takes_dms, people) = team.hub.consult(|_, policy| {
+        let named = policy.rights.values().flat_map(|holders| holders.users.iter().copied());
+        (policy.dm, named.collect::<BTreeSet<UserId>>())
+    });
+    if takes_dms {
+        let found = team.link.direct_channels(&people).await;
+        is_whole &= found.is_whole;
+        for channel in found.channels {
+            marks.entry(channel).or_insert(unread);
+        }
+        // Only now it is known whose bot writes in which of them.
+        if team.hub.read(|state| standing::refused(state).next().is_some())
+            && let Err(error) = tell(team, Event::ChannelsChanged).await
+        {
+            tracing::debug!(%error, "what was refused is tried again by the next start");
+        }
+    }
+    let taken = team.hub.read(|state| {
+        let open = state.requests.values().filter(|it| !it.status.is_terminal());
+        open.flat_map(|request| taken_by(request)).collect()
+    });
+    team.look_back_is_whole.store(is_whole, Ordering::SeqCst);
+    team.link.catch_up(&marks, &taken);
+}
+
+/// The threads of these servers, rooms or not, that went into the archive before the team was last there, or are gone:
+/// there is nothing new in them, and they grow in number with time.
+fn archived(
+    state: &State,
+    homes: &BTreeSet<GuildId>,
+    listed: &BTreeSet<ChannelId>,
+    away: MessageId,
+) -> Vec<ChannelId> {
+    // A private one in which somebody wrote of late may be in the archive and not listed.
+    let marked = state.channels.values().filter(|mark| mark.watermark < away);
+    let marked = marked.filter(|mark| mark.guild_id.is_some_and(|guild| homes.contains(&guild)));
+    let is_open =
+        |room: &ChannelId| state.rooms.get(room).is_some_and(|id| state.requests.contains_key(id));
+    let threads = state.rooms.keys().copied().chain(marked.map(|mark| mark.channel_id));
+    threads.filter(|thread| !listed.contains(thread) && !is_open(thread)).collect()
+}
+
+/// The messages that a request hangs on.
+fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
+    let conversation = &request.conversation;
+    let asked = conversation.reply_route.channel_id;
+    // One that is several requests now is not one of them.
+    let first = conversation.reply_route.message_id.filter(|_| request.params.parts.len() != 1);
+    let first = asked.zip(first).map(|(channel, id)| (id, TakenMessage { channel, is_sure: true }));
+    let room = conversation.place();
+    let words = request.params.followups.iter().filter_map(|words| {
+        let (id, is_sure) = (words.message_id?, words.channel_id.is_some());
+        Some((id, TakenMessage { channel: words.channel_id.or(room)?, is_sure }))
+    });
+    words.chain(first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::change::{Change, ChannelMark};
+
+    #[test]
+    fn a_look_back_that_did_not_end_is_made_up_for() {
+        let root = tempfile::tempdir().unwrap();
+        files::create_dir_all(&root.path().join(".teams_runtime")).unwrap();
+        let at = Timestamp::from_millis;
+        assert_eq!(noted(root.path(), at(5_000)).unwrap(), at(5_000));
+        assert_eq!(noted(root.path(), at(9_000)).unwrap(), at(5_000), "the marks have moved");
+        assert_eq!(noted(root.path(), at(4_000)).unwrap(), at(4_000));
+        assert_eq!(noted(root.path(), at(9_000)).unwrap(), at(4_000));
+    }
+
+    #[test]
+    fn threads_in_the_archive_are_not_read_and_direct_channels_are() {
+        let mut state = State::default();
+        for (channel, guild) in [(1, Some(7)), (2, Some(7)), (3, None), (4, Some(8))] {
+            state.apply(&Change::Channel(ChannelMark {
+                channel_id: ChannelId(channel),
+                guild_id: guild.map(GuildId),
+                watermark: MessageId(50),
+                recent: Vec::new(),
+                idle: Vec::new(),
+                refused: BTreeMap::new(),
+            }));
+        }
+        let (homes, listed) = (BTreeSet::from([GuildId(7)]), BTreeSet::from([ChannelId(1)]));
+        assert_eq!(archived(&state, &homes, &listed, MessageId(40)), []);
+        assert_eq!(archived(&state, &homes, &listed, MessageId(60)), [ChannelId(2)]);
+    }
+}
