@@ -165,8 +165,13 @@ async fn follow(root: &Path, id: &RequestId, words: &Words) -> Result<u8, Failur
             }
             if let Some(line) = why.as_ref().ok().filter(|_| waits_for_a_person(&now)) {
                 say(plain(&line.text));
-                if now.get("key").is_some_and(|key| key == "why.gate") {
-                    say(words.of("ask.gate", json!({ "request_id": id.as_str() })));
+                let here = match now.get("key").map(String::as_str) {
+                    Some("why.gate") => Some("ask.gate"),
+                    Some("why.blocked") => Some("ask.blocked"),
+                    _ => None,
+                };
+                if let Some(key) = here {
+                    say(words.of(key, json!({ "request_id": id.as_str() })));
                 }
             }
             before = now;

@@ -50,7 +50,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     for request in state.requests.values() {
         say(request_line(request));
     }
-    say(format_args!("ended_requests={}", state.ended_requests));
+    say(format_args!("ended_requests={}", state.all_ended()));
     workspace.map(|_| ()).map_err(Failure::from)
 }
 

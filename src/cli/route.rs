@@ -5,7 +5,7 @@ use crate::assets::catalog::Catalog;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::language::Language;
-use crate::domain::lifecycle::{Lifecycle, StepName};
+use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
 use crate::domain::routes::{BUILT_IN_ROUTES, Lane, Routes};
 use crate::engine::{advice_of, choose_lane, intent, with_signals};
 use crate::platform::files;
@@ -104,20 +104,19 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
         let plan = if asks { "; its plan is asked about" } else { "" };
         say(format_args!("Signals of routes.yaml: {}{plan}.", signals.join(", ")));
     }
-    say(format_args!("Lane: {lane}. {}", word(format!("lane_about.{lane}"))));
     let wanted = advice_of(&routes, &signals, &lifecycle);
     let left_out = routes.left_out_with(lane, &signals, &lifecycle);
     if lane == Lane::Answer {
-        say("The orchestrator answers; nothing is built.");
+        say("Lane: answer. The orchestrator answers; nothing is built.");
     } else {
-        let taken = lifecycle.steps().map(|step| step.name);
-        let advice = |name: &StepName| {
-            let kind = lifecycle.step(*name).map(|step| step.kind);
-            kind == Some(crate::domain::lifecycle::StepKind::Advice)
-        };
-        let taken =
-            taken.filter(|name| wanted.contains(name) || !left_out.contains(name) && !advice(name));
-        let names: Vec<String> = taken.map(|name| word(format!("step.{name}"))).collect();
+        say(format_args!("Lane: {lane}. {}", word(format!("lane_about.{lane}"))));
+        let mut way = lifecycle.straight_way();
+        way.retain(|name| !left_out.contains(name));
+        let kind = |name: &StepName| lifecycle.step(*name).map(|step| step.kind);
+        let builds = way.iter().position(|name| kind(name) == Some(StepKind::Change));
+        let at = builds.unwrap_or(way.len());
+        way.splice(at..at, wanted);
+        let names: Vec<String> = way.into_iter().map(|name| word(format!("step.{name}"))).collect();
         say(format_args!("Steps: {}", names.join(" → ")));
     }
     if reading.intent.is_none() {

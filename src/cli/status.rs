@@ -67,7 +67,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         let value = json!({
             "running": service_runs(&root),
             "open_requests": state.requests.values().collect::<Vec<_>>(),
-            "ended_requests": state.ended_requests,
+            "ended_requests": state.all_ended(),
             "waiting_for_discord": state.outgoing.len(),
             "refused_by_discord": standing::refusals(&state, standing::refused(&state)),
             "set_aside": set_aside(&root)?,
@@ -167,7 +167,7 @@ fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result
     say(format_args!(
         "requests: {} open, {} ended   waiting for Discord: {}",
         open.len(),
-        state.ended_requests,
+        state.all_ended(),
         state.outgoing.len()
     ));
     let refused = standing::refused(state);

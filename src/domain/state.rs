@@ -68,7 +68,7 @@ pub struct State {
     pub channels: BTreeMap<ChannelId, ChannelMark>,
     /// Thread → request, for open and the most recent ended requests.
     pub rooms: BTreeMap<ChannelId, RequestId>,
-    /// How many requests have ended, ever.
+    /// How many requests have ended and left memory, ever.
     pub ended_requests: u64,
     /// Plans that people brought.
     pub plans: BTreeMap<PlanId, Arc<StoredPlan>>,
@@ -114,6 +114,13 @@ impl State {
         let gone: Vec<RecordId> = others.map(RecordId::Sprint).collect();
         gone.iter().for_each(|id| state.remove(id));
         state
+    }
+
+    /// How many requests have ended, those that are still in memory among them.
+    #[must_use]
+    pub fn all_ended(&self) -> u64 {
+        let here = self.requests.values().filter(|it| it.status.is_terminal()).count();
+        self.ended_requests.saturating_add(here as u64)
     }
 
     /// Lets go of ended requests to which nothing open refers.

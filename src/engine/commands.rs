@@ -139,6 +139,17 @@ fn ask(
             return Answer::Refused(plain(language, "route.shorter_not_yours", values));
         }
     }
+    if let Some(word) = words::read(text) {
+        let written = words::WrittenCommand {
+            text,
+            is_alone: true,
+            artifacts: Vec::new(),
+            missing_files: 0,
+            reply_route: ReplyRoute { channel_id, ..ReplyRoute::of(actor) },
+        };
+        let (key, values) = words::obey(turn, actor, written, word);
+        return Answer::Say(plain(language, key, values));
+    }
     let resumed = words::resumed_request(text)
         .filter(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));
     if let Some(id) = resumed {

@@ -76,7 +76,8 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Ignored("too long");
     }
     if let Some(word) = words::read(&message.content) {
-        let (key, values) = words::obey(turn, granted.actor(), &message, word);
+        let (key, values) =
+            words::obey(turn, granted.actor(), words::WrittenCommand::of(&message), word);
         reply(turn, &message, key, values);
         return Answer::Accepted;
     }

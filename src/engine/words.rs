@@ -12,6 +12,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
+use crate::domain::request::ReplyRoute;
 use crate::domain::sprint::Kickoff;
 
 /// A command in words.
@@ -228,15 +229,38 @@ fn only_sprint_start(line: &str) -> bool {
         })
 }
 
+/// What came with a command that was written as words.
+pub(super) struct WrittenCommand<'a> {
+    /// The words.
+    pub(super) text: &'a str,
+    /// Whether nobody else reads the answer, as everybody does in a channel.
+    pub(super) is_alone: bool,
+    pub(super) artifacts: Vec<String>,
+    pub(super) missing_files: u32,
+    pub(super) reply_route: ReplyRoute,
+}
+
+impl<'a> WrittenCommand<'a> {
+    /// Of a message.
+    pub(super) fn of(message: &'a Message) -> Self {
+        Self {
+            text: &message.content,
+            is_alone: message.guild_id.is_none(),
+            artifacts: super::message::saved(message),
+            missing_files: super::message::missing_files(message),
+            reply_route: super::message::route(message),
+        }
+    }
+}
+
 /// What is answered: a catalog key and its values.
 pub(super) fn obey(
     turn: &mut Turn<'_>,
     actor: &Actor,
-    message: &Message,
+    command: WrittenCommand<'_>,
     word: TextCommand,
 ) -> CatalogText {
-    // In a channel everybody reads the answer.
-    let alone = message.guild_id.is_none().then_some(actor);
+    let alone = command.is_alone.then_some(actor);
     match word {
         TextCommand::Status(None) => ("overview", standing::overview(turn.before(), alone)),
         TextCommand::Status(Some(id)) => match turn.request(&id) {
@@ -256,12 +280,12 @@ pub(super) fn obey(
                 milestone: written.milestone,
                 brief: written.brief,
                 requirements: written.requirements,
-                artifacts: super::message::saved(message),
-                missing_files: super::message::missing_files(message),
-                request_text: message.content.clone(),
+                artifacts: command.artifacts,
+                missing_files: command.missing_files,
+                request_text: command.text.to_owned(),
                 source_request_id: None,
-                reply_route: super::message::route(message),
-                language: Language::of(&message.content),
+                reply_route: command.reply_route,
+                language: Language::of(command.text),
             };
             sprint::commands::may(turn, actor)
                 .and_then(|granted| sprint::commands::started(turn, &granted, kickoff))

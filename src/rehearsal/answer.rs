@@ -1,11 +1,12 @@
 //! What the rehearsal agent does and answers in each role.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::draft::{Answer, Draft, needs_real_agent, nothing_to_add, say, words, write_plan};
+use super::edits::{take_branch_side, take_own_side};
 use super::script::{Act, ScriptedAction};
 use super::tasks::{self, Job};
 use super::{chat, duties};
@@ -284,13 +285,21 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
     if job.edits().is_empty() {
         return needs_real_agent(task);
     }
+    let mut own_sides = BTreeMap::new();
     for path in task.conflict.iter().flat_map(|conflict| &conflict.paths) {
-        if let Err(error) = super::edits::keep_own_side(root, path) {
-            return blocked(task, &error.to_string());
+        match take_branch_side(root, path) {
+            Ok(own) => drop(own_sides.insert(path.as_str(), own)),
+            Err(error) => return blocked(task, &error.to_string()),
         }
     }
     for edit in job.edits() {
-        if let Err(error) = edit.apply(root) {
+        let mut done = edit.apply(root);
+        if done.is_err()
+            && let Some(own) = own_sides.remove(edit.path.as_str()).flatten()
+        {
+            done = take_own_side(root, &edit.path, &own).and_then(|()| edit.apply(root));
+        }
+        if let Err(error) = done {
             return blocked(task, &error.to_string());
         }
         wrote(Path::new(&edit.path));

@@ -34,6 +34,8 @@ pub(super) enum EditError {
     Outside(String),
     #[error("{path} does not contain the text to be replaced")]
     NotFound { path: String },
+    #[error("there is no file {path}")]
+    Missing { path: String },
     #[error("{path} already exists with other content")]
     Exists { path: String },
     #[error(transparent)]
@@ -73,8 +75,11 @@ impl Edit {
             (Change::Replace { old, new }, Some(content)) if content.contains(old) => {
                 content.replace(old, new)
             }
-            (Change::Replace { .. }, Some(_) | None) => {
+            (Change::Replace { .. }, Some(_)) => {
                 return Err(EditError::NotFound { path: self.path.clone() });
+            }
+            (Change::Replace { .. }, None) => {
+                return Err(EditError::Missing { path: self.path.clone() });
             }
             (Change::Create { .. }, Some(_)) => {
                 return Err(EditError::Exists { path: self.path.clone() });
@@ -112,12 +117,12 @@ impl Edit {
     }
 }
 
-/// Solves a conflict in a file as somebody would who reads only their own words: of each marked place the side of
-/// the request stays.
-pub(super) fn keep_own_side(root: &Path, path: &str) -> Result<(), EditError> {
+/// Writes a file with the branch's side of each place that a conflict marks, so that the edits are done to what landed
+/// meanwhile, and gives it with the side of the request; `None` where the file is not there.
+pub(super) fn take_branch_side(root: &Path, path: &str) -> Result<Option<String>, EditError> {
     let path = inside(root, path)?;
-    let Some(text) = files::read_text_if_present(&path)? else { return Ok(()) };
-    let mut own = String::new();
+    let Some(text) = files::read_text_if_present(&path)? else { return Ok(None) };
+    let (mut branch, mut own) = (String::new(), String::new());
     let (mut marked, mut of_branch) = (false, false);
     for line in text.split_inclusive('\n') {
         if !marked && line.starts_with("<<<<<<< ") {
@@ -126,11 +131,22 @@ pub(super) fn keep_own_side(root: &Path, path: &str) -> Result<(), EditError> {
             of_branch = false;
         } else if marked && line.starts_with(">>>>>>> ") {
             marked = false;
-        } else if !(marked && of_branch) {
-            own.push_str(line);
+        } else {
+            if !marked || of_branch {
+                branch.push_str(line);
+            }
+            if !(marked && of_branch) {
+                own.push_str(line);
+            }
         }
     }
-    Ok(files::write(&path, own)?)
+    files::write(&path, branch)?;
+    Ok(Some(own))
+}
+
+/// Writes a file with the side of the request, where its edits find nothing in the branch's.
+pub(super) fn take_own_side(root: &Path, path: &str, own: &str) -> Result<(), EditError> {
+    Ok(files::write(&inside(root, path)?, own)?)
 }
 
 /// Whether a text can be quoted within a sentence.

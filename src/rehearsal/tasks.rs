@@ -81,7 +81,7 @@ static AFTER: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     forms.iter().filter_map(|form| Regex::new(form).ok()).collect()
 });
 static NAMED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let list = r"(#?\d{1,6}(?:\s*(?:,\s*and|,|and|to|&|-|–|와|과|~|부터)\s*#?\d{1,6})*)";
+    let list = r"(#?\d{1,6}(?:(?:\s*번)?\s*(?:,\s*and|,|and|to|&|-|–|와|과|~|부터)\s*#?\d{1,6})*)";
     let forms = [
         format!(r"(?i)\btasks?\s*(?:no\.?|numbers?)?\s*{list}\b"),
         format!(r"(?:작업|태스크|과제)\s*{list}"),
@@ -184,6 +184,11 @@ pub(super) fn job(text: &str, root: &Path, chosen: Option<u32>) -> Job {
         return Job::Literal(literal);
     }
     let items = list(root);
+    if let [first, others @ ..] = &named(text, &items)[..]
+        && !others.is_empty()
+    {
+        return Job::Task(together(first, others));
+    }
     let by_number = |number: u32| items.iter().find(|item| item.number == number).cloned();
     let named = NUMBERED.as_ref().and_then(|pattern| pattern.captures(text)).and_then(|found| {
         let digits = found.iter().skip(1).flatten().next()?;
@@ -204,6 +209,16 @@ pub(super) fn job(text: &str, root: &Path, chosen: Option<u32>) -> Job {
         return next.map_or(Job::NoSuchTask, Job::Task);
     }
     Job::Unknown
+}
+
+/// Several tasks as the first of them, with the edits of all.
+fn together(first: &TaskItem, others: &[&TaskItem]) -> TaskItem {
+    let mut all = first.clone();
+    for other in others {
+        all.title = format!("{}; {}: {}", all.title, other.number, other.title);
+        all.edits.extend(other.edits.iter().cloned());
+    }
+    all
 }
 
 #[cfg(test)]
@@ -244,6 +259,14 @@ mod tests {
         assert_eq!(list(root).len(), 2);
         for text in ["do task 2", "Task #2 please", "2번 작업 해줘", "explain it, please"] {
             assert_eq!(number(text, None), Some(2), "{text}");
+        }
+        for text in ["do task 1 and task 2", "1번, 2번 작업 해줘", "do tasks 1 and 2"] {
+            let all = job(text, root, None);
+            assert_eq!(
+                (all.edits().len(), &*all.title("en")),
+                (2, "task 1: Say goodbye; 2: Explain it"),
+                "{text}"
+            );
         }
         assert_eq!(number("do the next task", None), Some(1));
         list(root)[0].edits[0].apply(root).unwrap();

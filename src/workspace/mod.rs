@@ -33,6 +33,8 @@ pub const DISCORD_FILE: &str = "discord_agents_config.yaml";
 pub const BORN_FILE: &str = ".teams_runtime/born";
 /// From when on a look back over what was missed has to find everything, while it is under way.
 pub const LOOK_BACK_FILE: &str = ".teams_runtime/look_back";
+/// What holds the token of a demo's bot, for the team that the demo starts and for nobody else.
+pub const DEMO_TOKEN: &str = "TEAMS_DEMO_TOKEN";
 /// Names the folder with what was there before, while a reset is under way.
 pub(crate) const RESET_FILE: &str = ".reset";
 /// What an older workspace says about its workflow.

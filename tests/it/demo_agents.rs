@@ -60,7 +60,7 @@ impl Ended {
         let said = &self.said;
         assert!(!self.well, "{said}");
         assert!(said.contains("waits for a person") && said.contains(words), "{said}");
-        assert!(said.contains("Log it in on the machine"), "{said}");
+        assert!(said.contains("Put that right on the machine"), "{said}");
         let project = self.folder.path().join("demo/project");
         assert_eq!(create::first_parents(&project, "main").unwrap().len(), 1, "{said}");
     }

@@ -171,7 +171,7 @@ async fn killed_between_moving_the_base_and_noting_it_the_conflict_is_solved_onc
     house.start();
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.times(&request, "conflict"), 1);
-    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening there\n");
     assert_eq!(house.commits().len(), 2);
     house.quiet().await;
     let prompts = prompts(&house, &request, "conflict_resolver").await;

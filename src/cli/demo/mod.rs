@@ -10,9 +10,12 @@ mod team;
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use super::init::AgentArgument;
-use super::{Failure, Global, say};
+use super::{Failure, Global, say, told};
 use crate::domain::config::AgentKind;
+use crate::domain::language::Language;
 use crate::platform::plug;
 
 /// Its options.
@@ -89,16 +92,19 @@ async fn play(args: &Args) -> Result<(), Failure> {
     let times = simulation.as_ref().map(|simulation| &simulation.times);
     home.write_workspace(&guild.info, &args.agent, args.model_url.as_deref(), times)?;
     let mut team = team::Team::start(&home, &guild.info, args.plug())?;
-    tell(format!("The page:    {}", guild.info.page_url));
-    tell(format!("The project: {}", home.project().display()));
-    match (&simulation, args.agent.kind) {
-        (Some(_), _) => tell("The agents rehearse a plan: they wait, and add a file for each item.".to_owned()),
-        (None, AgentKind::Rehearsal) => tell(
-            "The agents rehearse: no model is asked; they do the tasks of TASKS.md and literal edits."
-                .to_owned(),
-        ),
-        (None, _) => {}
-    }
+    let rehearses = match (&simulation, args.agent.kind) {
+        (Some(_), _) => "a plan",
+        (None, AgentKind::Rehearsal) => "tasks",
+        (None, _) => "",
+    };
+    tell(words(
+        "demo.begun",
+        json!({
+            "page": guild.info.page_url,
+            "project": home.project().display().to_string(),
+            "rehearses": rehearses,
+        }),
+    )?);
     let outcome = match (args.script, &simulation) {
         (_, Some(simulation)) => {
             plan::play(&home, &guild.info, &mut team, simulation, args.json).await
@@ -129,18 +135,21 @@ fn simulation(args: &Args) -> Result<Option<plan::Simulation>, Failure> {
     }
 }
 
+/// A text in the language of this machine's person.
+fn words(key: &str, values: Value) -> Result<String, Failure> {
+    let printer = told::Printer::new(told::language(Language::En), false)?;
+    Ok(printer.words(key, &told::object(values)))
+}
+
 /// Until the person says stop.
 async fn chat(team: &mut team::Team) -> Result<(), Failure> {
-    say("Open the page and write to the team in #general, for example:");
-    say("  @Teams which tasks are left?");
-    say("  @Teams do task 1");
-    say("Ctrl-C stops.");
+    say(words("demo.write", json!({}))?);
     let stop = tokio::signal::ctrl_c();
     tokio::pin!(stop);
     loop {
         tokio::select! {
             _ = &mut stop => {
-                say("Stopping. Nothing is lost: the same command goes on here.");
+                say(words("demo.stops", json!({}))?);
                 return Ok(());
             }
             ended = team.keep() => ended?,

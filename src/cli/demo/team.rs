@@ -8,6 +8,7 @@ use crate::cli::{Failure, say};
 use crate::local_guild::GuildInfo;
 use crate::platform::companion::{Companion, ExitReason};
 use crate::platform::plug;
+use crate::workspace::DEMO_TOKEN;
 
 /// Starts of the team that nobody asked for, before the demo gives up.
 const MAX_RESTARTS: u32 = 3;
@@ -36,7 +37,7 @@ impl Team {
             home.workspace().to_string_lossy().into_owned(),
         ];
         let token = guild.bots.get("teams").map(|bot| bot.token.clone()).unwrap_or_default();
-        let env = BTreeMap::from([("TEAMS_DEMO_TOKEN".to_owned(), token)]);
+        let env = BTreeMap::from([(DEMO_TOKEN.to_owned(), token)]);
         let mut first = env.clone();
         let plug_pulled = plug.is_none();
         first.extend(plug.map(|plug| (plug::PLUG_VARIABLE.to_owned(), plug)));

@@ -1,11 +1,11 @@
 //! How a sprint came to its plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::planning::{PlanningIteration, PlanningStep, ResearchPrepass};
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, UserId};
 use crate::domain::lenient::blank_is_none;
 use crate::domain::lifecycle::CounterName;
 use crate::domain::plan_review::PlanReview;
@@ -48,6 +48,9 @@ pub struct SprintPlanning {
     /// Whether a person has approved the plan: its items stay as they are then, whatever an agent proposes.
     #[serde(rename = "plan_approved", skip_serializing_if = "std::ops::Not::not")]
     pub is_approved: bool,
+    /// Who added to what was asked for, beside who asked: with four eyes they approve nothing of it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub other_askers: BTreeSet<UserId>,
     /// What each planning request came to, one entry a request and phase.
     #[serde(rename = "planning_iterations")]
     pub iterations: Vec<PlanningIteration>,

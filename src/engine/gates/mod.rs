@@ -318,7 +318,13 @@ fn asked(
         note_asker(request, &question);
     }
     request.params.followups.push(question);
+    let askers = request.params.other_askers.clone();
+    let sprint = request.sprint_id.clone();
     if request.duty().is_some() {
+        // The next plan is theirs as well.
+        if let Some(sprint) = sprint.and_then(|id| turn.edit_sprint(&id)) {
+            sprint.planning.other_askers.extend(askers);
+        }
         // It goes on from there.
         ending::end(turn, id, RequestStatus::Completed, "sprint.duty", json!({}));
     } else {

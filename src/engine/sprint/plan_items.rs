@@ -64,6 +64,9 @@ pub(in crate::engine) fn start_with_items(
     let said = started(turn, granted, kickoff)?;
     // Whatever its milestone is called in the end, they are its items.
     let sprint = turn.scheduler().active_sprint_id.clone();
+    if let Some(sprint) = sprint.as_ref().and_then(|id| turn.edit_sprint(id)) {
+        sprint.planning.other_askers.clone_from(&request.params.other_askers);
+    }
     for item in merged.items {
         if let Some(sprint) = &sprint {
             turn.edit_item(&item.backlog_id, |item| {

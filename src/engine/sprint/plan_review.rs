@@ -144,12 +144,14 @@ fn ask(turn: &mut Turn<'_>, id: &SprintId) {
         guild_id: sprint.kickoff.reply_route.guild_id,
         ..ReplyRoute::default()
     };
+    let other_askers = sprint.planning.other_askers.clone();
     let asked = duties::create(turn, DutyDetails::PlanReview, Some(id), scope);
     if let Some(request) = turn.edit(&asked) {
         request.status = RequestStatus::Delegated;
         request.work.planned = Some(plan);
         request.work.plan_review = review;
         request.conversation.reply_route = asker;
+        request.params.other_askers = other_askers;
     }
     if let Some(sprint) = turn.edit_sprint(id) {
         sprint.planning_request_id = Some(asked.clone());

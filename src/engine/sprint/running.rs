@@ -175,6 +175,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
             kind: Some("sprint_internal".to_owned()),
             workflow: Some(workflow),
             retry_of_request_id: todo.progress.retry_of_request_id.clone(),
+            other_askers: sprint.planning.other_askers.clone(),
             ..Params::default()
         },
         sprint_id: Some(id.clone()),

@@ -14,13 +14,13 @@ use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::gate::{Gate, GateKind, Stance};
 use crate::domain::guard::Guard;
-use crate::domain::ids::{ItemId, RequestId};
+use crate::domain::ids::{ItemId, RequestId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::item::{Item, ItemSource};
 use crate::domain::outgoing::{Act, ButtonAct, Post};
 use crate::domain::plan_review::PlanReviewer;
-use crate::domain::policy::{GateTable, Policy};
+use crate::domain::policy::{GateTable, Holders, Policy, Right};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{ReplyRoute, RequestStatus};
 use crate::domain::result::ResultStatus;
@@ -547,8 +547,11 @@ fn what_the_architect_finds_after_a_plan_was_approved_is_decided_about_again() {
 
 #[test]
 fn nobody_approves_the_plan_of_their_own_sprint_where_four_eyes_are_wanted() {
+    const OTHER: UserId = UserId(101);
     let gates = GateTable { sprint_plan: Some(Stance::Ask), ..GateTable::default() };
-    let mut world = World::new(Policy { gates, four_eyes: true, ..policy() });
+    let both = Holders { users: [OWNER, OTHER].into(), ..Holders::default() };
+    let rights = [(Right::Administer, both)].into();
+    let mut world = World::new(Policy { gates, four_eyes: true, rights, ..policy() });
     let reply_route = ReplyRoute { author_id: Some(OWNER), ..ReplyRoute::default() };
     let kickoff = Kickoff { milestone: "Faster".to_owned(), reply_route, ..Kickoff::default() };
     world.command(Command::SprintStart { kickoff: Box::new(kickoff) });
@@ -556,13 +559,37 @@ fn nobody_approves_the_plan_of_their_own_sprint_where_four_eyes_are_wanted() {
         let todo = world.todo().first().cloned().expect("something to do");
         world.do_well(&todo);
     }
-    let author =
-        Author { id: OWNER, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
-    let actor = Actor::Person { author, guild_id: Some(GUILD), via: Ingress::Button };
-    let command = press(&the_gate(&world), ButtonAct::Approve);
-    let Answer::Refused(said) = world.submit(Event::Command { actor, command, interaction: None })
-    else {
-        panic!()
+    let by = |id, command, via| {
+        let author =
+            Author { id, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
+        let actor = Actor::Person { author, guild_id: Some(GUILD), via };
+        Event::Command { actor, command, interaction: None }
     };
-    assert_eq!(said.key, "gate.four_eyes");
+    let refuses = |world: &mut World, id| {
+        let press = press(&the_gate(world), ButtonAct::Approve);
+        let Answer::Refused(said) = world.submit(by(id, press, Ingress::Button)) else { panic!() };
+        assert_eq!(said.key, "gate.four_eyes");
+    };
+    refuses(&mut world, OWNER);
+    // Who guides the next plan has a part in it.
+    let gate = the_gate(&world);
+    let guide = Command::AskBack {
+        gate_id: gate.gate_id.clone(),
+        version: gate.version,
+        question: "also add a page for admins".to_owned(),
+    };
+    world.submit(by(OTHER, guide, Ingress::Modal));
+    while world.state.gates.is_empty() {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    assert_ne!(the_gate(&world).gate_id, gate.gate_id);
+    refuses(&mut world, OTHER);
+    world.command(press(&the_gate(&world), ButtonAct::Approve));
+    while world.state.requests.values().all(|it| it.todo_id.is_none()) {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    let mut todos = world.state.requests.values().filter(|it| it.todo_id.is_some());
+    assert!(todos.all(|it| it.params.other_askers.contains(&OTHER)));
 }

@@ -50,7 +50,7 @@ pub(super) fn reason(
             let values = json!({
                 "request_id": id.as_str(),
                 "code": blocked.map_or("", |blocked| blocked.code.word()),
-                "detail": blocked.map(|b| say::title(&b.detail)).unwrap_or_default(),
+                "detail": blocked.map(|it| say::cut(&it.detail, DETAIL)).unwrap_or_default(),
                 "who": request.conversation.reply_route.author_name,
                 "since": blocked.map(|it| shown(policy, it.since)),
                 "paused_by": blocked.and_then(|it| it.paused_by.as_deref()),
@@ -64,9 +64,12 @@ pub(super) fn reason(
     }
 }
 
-/// An instant as the clock of the workspace shows it.
+/// Characters of what stopped a request that are said.
+const DETAIL: usize = 1_000;
+
+/// An instant as the clock of the workspace shows it, and which that is.
 pub(super) fn shown(policy: &Policy, at: Timestamp) -> String {
-    at.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M")
+    at.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M %Z")
 }
 
 fn moving(state: &State, policy: &Policy, id: &RequestId, now: Timestamp) -> Option<CatalogText> {

@@ -85,20 +85,24 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     reader
 }
 
-/// `Name: words`, also in bold: one word, or two for what is depended on.
+/// `Name: words`, also in bold: one word, or the words of a name that is known, which may stand in bold alone.
 fn directive(text: &str) -> Option<(String, &str)> {
     if let Some((name, rest)) = bold_label(text) {
         return Some((name.replace(' ', "_"), rest));
+    }
+    let written = |name: &str| name.trim().to_lowercase().replace([' ', '-'], "_");
+    let alone = text.trim().strip_prefix("**").and_then(|text| text.strip_suffix("**"));
+    if let Some(name) = alone.map(written).filter(|name| is_known(name)) {
+        return Some((name, ""));
     }
     let (name, rest) = text.split_once(':')?;
     let is_word = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
     };
-    let name = if name.eq_ignore_ascii_case("depends on") { "depends_on" } else { name };
     // An address is no directive.
-    (is_word(name) && !rest.starts_with("//"))
-        .then(|| (name.to_lowercase().replace('-', "_"), rest.trim()))
+    let is_meant = (is_word(name) || is_known(&written(name))) && !rest.starts_with("//");
+    is_meant.then(|| (written(name), rest.trim()))
 }
 
 fn is_known(name: &str) -> bool {
@@ -132,7 +136,9 @@ fn directed(reader: &mut Reader, name: &str, rest: &str, line: u32) -> Field {
         "objective" | "description" => reader.scope(rest),
         "depends_on" | "dependencies" => {
             reader.depends_on(&names(rest), line);
-            return Field::DependsOn;
+            // What is named in the line is all of it.
+            let goes_on = rest.is_empty() || rest.starts_with('[') && !rest.ends_with(']');
+            return if goes_on { Field::DependsOn } else { Field::Scope };
         }
         "definition_of_done" | "acceptance_criteria" => {
             reader.criterion(rest, 0, line);

@@ -92,6 +92,25 @@ fn all_separators_and_both_forms_of_dependencies_are_the_same_epics() {
 }
 
 #[test]
+fn names_of_blocks_may_be_plain_or_bold_and_words_after_dependencies_are_words() {
+    for name in ["Acceptance Criteria:", "**Definition of Done**", "**Acceptance Criteria:**"] {
+        let text = format!(
+            "# P\n## EPIC-1: One\n- x\n## EPIC-2: Two\nObjective: say it.\ndepends_on: [EPIC-1]\n\nThis is second.\n\n{name}\n- one line\n"
+        );
+        let file = PlanFile::read(text.as_bytes()).unwrap();
+        let item = &file.plan.items[1];
+        assert_eq!(criteria(item), ["one line"], "{name}");
+        assert!(item.scope.contains("This is second."), "{name}: {:?}", item.scope);
+        assert_eq!(item.depends_on.len(), 1, "{name}");
+        assert!(
+            file.problems.iter().all(|it| !it.message.contains("no id")),
+            "{:?}",
+            file.problems
+        );
+    }
+}
+
+#[test]
 fn a_comma_within_braces_belongs_to_the_glob() {
     let text = "# P\n## EPIC-1: One\nFiles: src/{a,b}/**, `docs/*.md`\n";
     let plan = PlanFile::read(text.as_bytes()).unwrap().plan;

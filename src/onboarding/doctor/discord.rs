@@ -15,7 +15,7 @@ use crate::domain::ids::{GuildId, UserId};
 use crate::domain::role::Role;
 use crate::onboarding::setup::{DISCORD, journal, requirements};
 use crate::platform::redact;
-use crate::workspace::{Origin, Workspace};
+use crate::workspace::{DEMO_TOKEN, Origin, Workspace};
 
 /// Below so many new sessions a day, something restarts far too often (`spec/discord.md` 5).
 const FEW_STARTS: u32 = 50;
@@ -105,6 +105,10 @@ async fn log_in(
     let variable = bot.variable.as_str();
     let role = bot.role.map_or("", Role::as_str);
     let Some(token) = workspace.environment.get(variable).map(SecretString::from) else {
+        if variable == DEMO_TOKEN {
+            found.push(Finding::not_needed(Check::Token, "doctor.token.demo", json!({})));
+            return None;
+        }
         let values = json!({"variable": variable, "role": role});
         found.push(Finding::problem(Check::Token, "doctor.token.missing", values));
         return None;
