@@ -11,8 +11,8 @@ use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
-    ChannelId, EffectId, EnvelopeId, GateId, ItemId, OperationId, OutgoingId, PlanId, RequestId,
-    RunId, SprintId,
+    ChannelId, EffectId, EnvelopeId, GateId, ItemId, MessageId, OperationId, OutgoingId, PlanId,
+    RequestId, RunId, SprintId,
 };
 use crate::domain::interactions::Interactions;
 use crate::domain::item::Item;
@@ -272,7 +272,26 @@ impl State {
     /// The request whose room the channel is.
     #[must_use]
     pub fn request_in_room(&self, channel: ChannelId) -> Option<&Request> {
-        self.rooms.get(&channel).and_then(|id| self.requests.get(id)).map(Arc::as_ref)
+        let known = self.rooms.get(&channel).and_then(|id| self.requests.get(id));
+        known.map(Arc::as_ref).or_else(|| self.room_to_come(channel))
+    }
+
+    /// Whether the channel is the room of a request, open or ended.
+    #[must_use]
+    pub fn is_room(&self, channel: ChannelId) -> bool {
+        self.rooms.contains_key(&channel) || self.room_to_come(channel).is_some()
+    }
+
+    /// The open request whose room the channel is, where Discord has not told of it yet: a thread on a message has the
+    /// id of the message.
+    fn room_to_come(&self, channel: ChannelId) -> Option<&Request> {
+        let is_its = |request: &&Arc<Request>| {
+            let conversation = &request.conversation;
+            conversation.room.as_ref().is_some_and(|room| room.thread_id.is_none())
+                && conversation.reply_route.message_id == Some(MessageId(channel.0))
+                && !request.status.is_terminal()
+        };
+        self.requests.values().find(is_its).map(Arc::as_ref)
     }
 
     /// The sprint that holds the slot.
@@ -332,7 +351,6 @@ fn keep<K: Ord, R: Record>(records: &mut BTreeMap<K, Arc<R>>, id: K, record: &Ar
 mod tests {
     use super::*;
     use crate::domain::change::ChannelMark;
-    use crate::domain::ids::MessageId;
     use crate::domain::request::{RequestConversation, Room};
 
     #[test]

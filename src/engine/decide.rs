@@ -15,8 +15,8 @@ use super::authorize::is_known;
 use super::decision::{Answer, Decision};
 use super::turn::Turn;
 use super::{
-    clock, commands, deleted_cards, effects, intake, outbox, pinned_board, progress, recovery,
-    reports, revise, runs, sprint, status_card, train,
+    clock, commands, deleted_cards, effects, ending, intake, outbox, pinned_board, progress,
+    recovery, reports, revise, runs, sprint, status_card, train,
 };
 
 /// What the engine is told.
@@ -135,7 +135,11 @@ fn close(turn: &mut Turn<'_>) {
         progress::goes_back_for_words(turn, &id);
     }
     let mut cards = train::advance(turn);
-    cards.extend(turn.touched());
+    let touched = turn.touched();
+    for id in &touched {
+        ending::close_blocked(turn, id);
+    }
+    cards.extend(touched);
     for id in &cards {
         status_card::refresh(turn, id);
     }

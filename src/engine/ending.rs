@@ -59,6 +59,15 @@ pub(super) fn block(
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
 }
 
+/// Takes the buttons away from the message that said why a request does not move, where that is over.
+pub(super) fn close_blocked(turn: &mut Turn<'_>, id: &RequestId) {
+    let card = |request: &Request| request.blocked.as_ref().and_then(|it| it.card);
+    let before = turn.before().requests.get(id).and_then(|it| card(it));
+    if let Some(before) = before.filter(|it| turn.request(id).and_then(card) != Some(*it)) {
+        say::unbutton(turn, before, Some(id));
+    }
+}
+
 /// The buttons of a request that is blocked.
 fn buttons(turn: &Turn<'_>, request: &Request) -> Vec<ButtonAct> {
     if !request.has_given_up() {
@@ -90,8 +99,14 @@ pub(super) fn stop(
     request.route.next_role = None;
     request.work.active_run = None;
     let kept = say::cut(detail, 1_500);
-    let blocked = Blocked { code, detail: kept, required_inputs, since: now, paused_by: None };
-    request.blocked = Some(blocked);
+    request.blocked = Some(Blocked {
+        code,
+        detail: kept,
+        required_inputs,
+        since: now,
+        paused_by: None,
+        card: None,
+    });
     turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
 }
 

@@ -136,7 +136,7 @@ fn hears(
     policy: &Policy,
     message: &Message,
 ) -> Result<Granted<act::Ask>, IgnoreReason> {
-    let in_room = state.rooms.contains_key(&message.channel_id);
+    let in_room = state.is_room(message.channel_id);
     let is_dm = message.guild_id.is_none();
     // What a trusted bot writes where operators watch the hand-offs is meant for the team (I07).
     let relayed = Some(message.channel_id) == policy.relay_channel

@@ -127,6 +127,22 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         verify::posted(turn, &button.subject, (channel_id, *message));
                     }
                 }
+                Act::Post(Post { gate_id: None, buttons, .. })
+                    if buttons.first().is_some_and(|it| {
+                        matches!(it.act, ButtonAct::Retry | ButtonAct::TryWithWords)
+                    }) =>
+                {
+                    if let (Some(id), Some(message)) = (&old.request_id, message_ids.last()) {
+                        let card = (channel_id, *message);
+                        let is_blocked = turn.request(id).is_some_and(|it| it.blocked.is_some());
+                        let request = turn.edit(id).filter(|_| is_blocked);
+                        match request.and_then(|it| it.blocked.as_mut()) {
+                            Some(blocked) => blocked.card = Some(card),
+                            // It went on before the message was there.
+                            None => say::unbutton(turn, card, Some(id)),
+                        }
+                    }
+                }
                 Act::Board { sprint_id, .. } => {
                     if let Some(message) = message_ids.first() {
                         super::pinned_board::posted(turn, sprint_id, channel_id, *message);

@@ -35,7 +35,7 @@ impl Access for HubAccess {
     }
 
     fn is_room(&self, channel: ChannelId) -> bool {
-        self.0.read(|state| state.rooms.contains_key(&channel))
+        self.0.read(|state| state.is_room(channel))
     }
 
     fn is_known(&self, actor: &Actor) -> bool {

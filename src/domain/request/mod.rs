@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{BudgetUse, Scope};
-use crate::domain::ids::{ItemId, MessageId, RequestId, SprintId, TodoId, UserId};
+use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId, TodoId, UserId};
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
@@ -80,6 +80,9 @@ pub struct Blocked {
     /// Who paused it; none where somebody is expected to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
+    /// The message that says so, with what may be pressed; none before it is posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<(ChannelId, MessageId)>,
 }
 
 /// What belongs to a request beside what every request has, with the keys of `spec/teams.md` 4.2.

@@ -375,6 +375,7 @@ mod tests {
             required_inputs: Vec::new(),
             since: Timestamp::from_millis(0),
             paused_by: None,
+            card: None,
         });
         assert_eq!(TodoStatus::of(&request), TodoStatus::Uncommitted, "G11");
     }

@@ -426,6 +426,45 @@ fn only_words_that_are_meant_for_it_let_a_blocked_request_go_on_and_an_ended_roo
 }
 
 #[test]
+fn words_in_a_thread_that_discord_has_made_and_not_told_of_are_heard() {
+    let (mut world, id, words) = asked(policy());
+    assert_eq!(world.request(&id).conversation.thread(), None);
+    let thread = ChannelId(words.message_id.0);
+    let more = Message { addressed: false, ..world.words(thread, 90, "and make it blue, too") };
+    assert_eq!(world.submit(Event::Message(more)), Answer::Accepted);
+    assert_eq!(world.request(&id).params.followups.len(), 1);
+    let other = Message { addressed: false, ..world.words(ChannelId(5), 91, "and green") };
+    assert!(matches!(world.submit(Event::Message(other)), Answer::Ignored(_)));
+}
+
+#[test]
+fn the_message_of_a_blocked_request_loses_its_buttons_when_it_goes_on_or_ends() {
+    for goes_on in [true, false] {
+        let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
+        world.deliver();
+        let todo = work_until(&mut world, |role, _| role == Role::Planner);
+        let mut said = result(Role::Planner, serde_json::json!({}));
+        (said.status, said.error) = (ResultStatus::Blocked, "which red?".to_owned());
+        report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+        world.deliver();
+        let (_, card) = world.request(&id).blocked.and_then(|it| it.card).expect("it is posted");
+        let is_bare = |world: &World| {
+            let acts = world.state.outgoing.values().map(|it| &it.act);
+            let mut bare = acts
+                .filter(|act| matches!(act, Act::Unbutton { message_id } if *message_id == card));
+            bare.next().is_some()
+        };
+        assert!(!is_bare(&world));
+        let command = match goes_on {
+            true => Command::Retry { request_id: id.clone() },
+            false => Command::Cancel { request_id: id.clone() },
+        };
+        world.command(command);
+        assert!(is_bare(&world), "goes on: {goes_on}, {room}");
+    }
+}
+
+#[test]
 fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
     for (words, answer) in [
         ("cancel it please", "the dark one"),

@@ -220,6 +220,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
             required_inputs: inputs.unwrap_or_default(),
             since: request.updated_at,
             paused_by: None,
+            card: None,
         });
     }
 }

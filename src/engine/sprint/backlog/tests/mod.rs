@@ -126,6 +126,7 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
             required_inputs: vec!["a test account".to_owned()],
             since: now(),
             paused_by: None,
+            card: None,
         }),
         route: RequestRoute { current_role: Some(Role::Qa), ..RequestRoute::default() },
         ..Request::default()
