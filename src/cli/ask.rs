@@ -21,7 +21,7 @@ use crate::domain::routes::Lane;
 use crate::platform::redact::redact;
 use crate::platform::terminal::LiveLine;
 use crate::service::{self, ControlError, Reply};
-use crate::{store, workspace};
+use crate::{engine, store, workspace};
 
 /// How often the running team is asked how the request stands.
 const PACE: Duration = Duration::from_millis(300);
@@ -72,9 +72,10 @@ fn ask(global: &Global, args: &Args) -> Result<u8, Failure> {
     let root = global.workspace()?;
     let text = args.words.join(" ");
     let language = Language::of(&text).unwrap_or_default();
+    let is_command = engine::are_a_command(&text);
     let ask = Command::Ask { text, channel_id: None, language, lane: args.lane };
     let reply = command::call(&root, ask)?;
-    let Some(id) = request_of(&reply) else {
+    let Some(id) = request_of(&reply).filter(|_| !is_command) else {
         say(plain(&reply.text));
         return Ok(0);
     };

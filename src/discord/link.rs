@@ -108,6 +108,11 @@ pub struct FoundChannels {
     pub is_whole: bool,
 }
 
+/// Whether Discord would say the same again.
+fn is_for_good(error: &RestError) -> bool {
+    matches!(error, RestError::Gone { .. } | RestError::Refused { .. })
+}
+
 impl Link {
     /// Starts connecting. Returns at once, also where Discord cannot be reached: trying goes on.
     pub fn start(config: LinkConfig, catalog: Catalog) -> Result<(Link, Facts), LinkError> {
@@ -235,20 +240,23 @@ impl Link {
             }
             Err(error) => {
                 all = false;
-                is_whole &= !error.is_retryable();
+                is_whole &= is_for_good(&error);
                 tracing::warn!(%error, "the server's channels are not known");
             }
         }
         for channel in parents {
-            let archived = || rest.threads_archived_since(channel, away, ARCHIVE_PAGES);
-            match patiently(archived).await {
+            // What is not told now is asked for again by the next look back.
+            if !is_whole {
+                break;
+            }
+            match rest.threads_archived_since(channel, away, ARCHIVE_PAGES).await {
                 Ok(threads) => {
                     all &= threads.len() < ARCHIVE_PAGES * 100;
                     found.extend(threads.iter().map(|it| it.id));
                 }
                 Err(error) => {
                     all &= !error.is_retryable();
-                    is_whole &= !error.is_retryable();
+                    is_whole &= is_for_good(&error);
                     tracing::debug!(%error, %channel, "the archive was not read");
                     // A channel that is not ours to read has nothing for us: asking again counts against the address.
                     if error.code() == Some(code::NO_ACCESS) {
@@ -261,7 +269,7 @@ impl Link {
             Ok(threads) => found.extend(threads.iter().map(|it| it.id)),
             Err(error) => {
                 all = false;
-                is_whole &= !error.is_retryable();
+                is_whole &= is_for_good(&error);
                 tracing::warn!(%error, "the server's threads are not known");
             }
         }
@@ -275,7 +283,10 @@ impl Link {
         let (mut found, mut is_whole) = (Vec::new(), true);
         for speaker in std::iter::once(&speakers.team).chain(speakers.roles.values()) {
             for user in people.iter().take(PEOPLE) {
-                match patiently(|| speaker.rest.dm_channel(*user)).await {
+                if !is_whole {
+                    break;
+                }
+                match speaker.rest.dm_channel(*user).await {
                     Ok(channel) => {
                         if let Some(role) =
                             speaker.role.filter(|role| speakers.roles.contains_key(role))
@@ -285,7 +296,7 @@ impl Link {
                         found.push(channel);
                     }
                     Err(error) => {
-                        is_whole &= !error.is_retryable();
+                        is_whole &= is_for_good(&error);
                         tracing::debug!(%error, %user, "no direct messages with a person");
                     }
                 }

@@ -24,9 +24,9 @@ pub struct ChannelMark {
     pub watermark: MessageId,
     /// The last few message ids taken in, for those that arrive doubled or out of order.
     pub recent: Vec<MessageId>,
-    /// Those of them of which nothing came: another wording may ask for something.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub idle: Vec<MessageId>,
+    /// Those of them of which nothing came, with the digests of their words: another wording may ask for something.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub idle: BTreeMap<MessageId, String>,
     /// Who was told here, within the last hour, that they may not ask.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<UserId, Timestamp>,

@@ -84,6 +84,8 @@ pub enum ContentFact {
         /// The path.
         name: String,
     },
+    /// So many that nobody has held them against what is guarded.
+    LinkedOften,
     /// It is no text.
     Binary {
         /// Its size.

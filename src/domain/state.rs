@@ -362,7 +362,7 @@ mod tests {
                 guild_id: None,
                 watermark: MessageId(message),
                 recent: Vec::new(),
-                idle: Vec::new(),
+                idle: BTreeMap::new(),
                 refused: BTreeMap::new(),
             })
         };

@@ -147,8 +147,10 @@ fn ask(
             missing_files: 0,
             reply_route: ReplyRoute { channel_id, ..ReplyRoute::of(actor) },
         };
-        let (key, values) = words::obey(turn, actor, written, word);
-        return Answer::Say(plain(language, key, values));
+        return match words::obey(turn, actor, written, word) {
+            Ok((key, values)) => Answer::Say(plain(language, key, values)),
+            Err((key, values)) => Answer::Refused(plain(language, key, values)),
+        };
     }
     let resumed = words::resumed_request(text)
         .filter(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));

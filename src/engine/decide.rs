@@ -48,8 +48,11 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::MessageEdited(message) => revise::edited(&mut turn, message),
         Event::MessageDeleted { channel_id, message_id } => {
             let answer = revise::deleted(&mut turn, message_id);
-            let is_ours = matches!(answer, Answer::Ignored(_));
-            if is_ours { deleted_cards::deleted(&mut turn, channel_id, message_id) } else { answer }
+            if matches!(answer, Answer::Ignored(_)) {
+                deleted_cards::deleted(&mut turn, channel_id, message_id)
+            } else {
+                answer
+            }
         }
         Event::ChannelDeleted { channel_id } => {
             deleted_cards::channel_deleted(&mut turn, channel_id)

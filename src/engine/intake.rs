@@ -59,7 +59,7 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
     turn.mark_taken(&message);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
-        turn.mark_idle(&message);
+        turn.mark_idle(&message, say::digest(&message.content));
         let failed = message.attachments.len();
         if failed == 0 && !message.addressed && message.guild_id.is_some() {
             // A sticker, a poll or what only Discord may read, among people.
@@ -71,13 +71,14 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     let limit = turn.policy.limits.message_chars;
     if message.content.chars().count() > limit {
-        turn.mark_idle(&message);
+        turn.mark_idle(&message, say::digest(&message.content));
         reply(turn, &message, "too_long", json!({ "limit": limit }));
         return Answer::Ignored("too long");
     }
     if let Some(word) = words::read(&message.content) {
         let (key, values) =
-            words::obey(turn, granted.actor(), words::WrittenCommand::of(&message), word);
+            words::obey(turn, granted.actor(), words::WrittenCommand::of(&message), word)
+                .unwrap_or_else(|refused| refused);
         reply(turn, &message, key, values);
         return Answer::Accepted;
     }
@@ -97,7 +98,7 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Accepted;
     }
     if asks_for_nothing(turn, &message) {
-        turn.mark_idle(&message);
+        turn.mark_idle(&message, say::digest(&message.content));
         return Answer::Ignored("it asks for nothing");
     }
     if let Some(id) = duplicate_of(turn, &message) {
@@ -222,7 +223,9 @@ pub fn is_addressed_by_edit(state: &State, now: Timestamp, message: &Message) ->
             && mark.recent.iter().min().is_some_and(|oldest| message.message_id < *oldest)
     };
     let mark = state.channels.get(&message.channel_id);
-    let is_idle = mark.is_some_and(|mark| mark.idle.contains(&message.message_id));
+    // Discord tells of an edit also where only a preview came, and a look back tells it again.
+    let words = mark.and_then(|mark| mark.idle.get(&message.message_id));
+    let is_idle = words.is_some_and(|words| *words != say::digest(&message.content));
     let is_new = || {
         message.addressed
             && message.guild_id.is_some()

@@ -71,3 +71,4 @@ pub use questions::may_ask;
 pub use runs::is_wanted;
 pub use say::red_before;
 pub use train::{expected, place};
+pub use words::are_a_command;

@@ -64,7 +64,7 @@ fn reword(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    let same = Some(message.message_id);
+    let (same, at) = (Some(message.message_id), turn.now);
     let late = too_late(turn, id);
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
@@ -85,6 +85,7 @@ fn reword(
         followup.body = message.content.clone();
         // Whoever took the earlier wording has not heard this one.
         followup.heard_by.clear();
+        followup.at = at;
         let now = followup.clone();
         note_asker(request, &now);
         request.params.unread(&now);

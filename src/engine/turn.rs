@@ -261,12 +261,12 @@ impl<'a> Turn<'a> {
         self.change(Change::Channel(mark));
     }
 
-    /// The same of one of which nothing came.
-    pub(super) fn mark_idle(&mut self, message: &Message) {
+    /// The same of one of which nothing came, with the digest of its words.
+    pub(super) fn mark_idle(&mut self, message: &Message, words: String) {
         let up_to = message.read_up_to.unwrap_or(message.message_id);
         let place = (message.channel_id, message.guild_id);
         let mut mark = self.marked(place, up_to, Some(message.message_id));
-        mark.idle.push(message.message_id);
+        mark.idle.insert(message.message_id, words);
         self.change(Change::Channel(mark));
     }
 
@@ -306,7 +306,7 @@ impl<'a> Turn<'a> {
             recent.remove(0);
         }
         let mut idle = old.map(|mark| mark.idle.clone()).unwrap_or_default();
-        idle.retain(|id| recent.contains(id) && Some(*id) != taken);
+        idle.retain(|id, _| recent.contains(id) && Some(*id) != taken);
         let watermark = old.map_or(up_to, |mark| mark.watermark.max(up_to));
         let mut refused = old.map(|mark| mark.refused.clone()).unwrap_or_default();
         refused.retain(|_, at| self.now.seconds_since(*at) < REFUSAL_SECONDS);

@@ -6,7 +6,8 @@ use serde_json::json;
 use super::authorize::{Resource, authorize};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{intent, parse, sprint, standing, withdrawal};
+use super::withdrawal::{Withdrawal, withdraw};
+use super::{intent, parse, sprint, standing};
 use crate::domain::actor::Actor;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
@@ -28,6 +29,12 @@ pub(super) enum TextCommand {
     SprintStop,
     /// How the sprint stands.
     SprintStatus,
+}
+
+/// Whether words are nothing but a command: no request comes of them.
+#[must_use]
+pub fn are_a_command(text: &str) -> bool {
+    read(text).is_some()
 }
 
 /// Reads a message that is nothing but a command. Anything else is for the orchestrator.
@@ -253,28 +260,27 @@ impl<'a> WrittenCommand<'a> {
     }
 }
 
-/// What is answered: a catalog key and its values.
+/// What is answered: a catalog key and its values; an error where it is not done.
 pub(super) fn obey(
     turn: &mut Turn<'_>,
     actor: &Actor,
     command: WrittenCommand<'_>,
     word: TextCommand,
-) -> CatalogText {
+) -> Result<CatalogText, CatalogText> {
     let alone = command.is_alone.then_some(actor);
     match word {
-        TextCommand::Status(None) => ("overview", standing::overview(turn.before(), alone)),
+        TextCommand::Status(None) => Ok(("overview", standing::overview(turn.before(), alone))),
         TextCommand::Status(Some(id)) => match turn.request(&id) {
             Some(found) if !found.status.is_terminal() => {
-                ("overview", standing::overview_of(turn.before(), found, alone))
+                Ok(("overview", standing::overview_of(turn.before(), found, alone)))
             }
-            Some(_) | None => unknown(&id),
+            Some(_) | None => Err(unknown(&id)),
         },
         TextCommand::SprintStatus => {
-            ("sprint.status", standing::sprint(turn.before(), turn.zone()))
+            Ok(("sprint.status", standing::sprint(turn.before(), turn.zone())))
         }
         TextCommand::SprintStop => sprint::commands::may(turn, actor)
-            .and_then(|granted| sprint::commands::stopped(turn, &granted, false))
-            .unwrap_or_else(|refused| refused),
+            .and_then(|granted| sprint::commands::stopped(turn, &granted, false)),
         TextCommand::SprintStart(written) => {
             let kickoff = Kickoff {
                 milestone: written.milestone,
@@ -289,16 +295,16 @@ pub(super) fn obey(
             };
             sprint::commands::may(turn, actor)
                 .and_then(|granted| sprint::commands::started(turn, &granted, kickoff))
-                .unwrap_or_else(|refused| refused)
         }
         TextCommand::Cancel(id) => {
-            let Some(found) = turn.request(&id).cloned() else { return unknown(&id) };
-            match authorize(turn.policy, actor, Resource::Request(&found)) {
-                Ok(granted) => {
-                    let (became, values) = withdrawal::withdraw(turn, &granted, &found);
-                    (became.key(), values)
-                }
-                Err(_) => ("cancel.not_yours", json!({ "request_id": id.as_str() })),
+            let Some(found) = turn.request(&id).cloned() else { return Err(unknown(&id)) };
+            let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&found)) else {
+                return Err(("cancel.not_yours", json!({ "request_id": id.as_str() })));
+            };
+            let (became, values) = withdraw(turn, &granted, &found);
+            match became {
+                Withdrawal::Done | Withdrawal::Landing => Ok((became.key(), values)),
+                Withdrawal::Ended => Err((became.key(), values)),
             }
         }
     }

@@ -85,11 +85,17 @@ pub(super) fn look(
         submodules: &submodules,
         files: BTreeMap::new(),
         attributes: attributes(&tracked),
+        refused: Vec::new(),
     };
     if let Some(root) = view.workdir() {
         walk.folder(root, Path::new(""))?;
     }
-    let Walk { files, attributes, .. } = walk;
+    let Walk { files, attributes, refused, .. } = walk;
+    let mut refused = refused.into_iter();
+    if let Some((path, reason)) = refused.next() {
+        let others = refused.map(|(path, _)| path).collect();
+        return Err(GitError::NotTaken { path, reason, others });
+    }
     let (inside, found): (BTreeMap<_, _>, BTreeMap<_, _>) = if submodules.is_empty() {
         (BTreeMap::new(), files)
     } else {
@@ -197,7 +203,7 @@ pub(super) fn look(
 fn not_taken(path: &[u8], error: git2::Error) -> GitError {
     if matches!(error.class(), ErrorClass::Index | ErrorClass::Filter) {
         let (path, reason) = (as_path(path).to_owned(), error.message().to_owned());
-        GitError::NotTaken { path, reason }
+        GitError::NotTaken { path, reason, others: Vec::new() }
     } else {
         error.into()
     }
@@ -641,8 +647,13 @@ pub(super) fn write_some(
     know_attributes(view, tree)?;
     let mut options = checkout(dir);
     options.disable_pathspec_match(true);
-    for path in tree_diff::as_written(paths.iter().copied()) {
-        options.path(path);
+    for path in paths {
+        options.path(*path);
+    }
+    // It looks below what all of them begin with alone, and takes a backslash in that for an escape: no path begins like
+    // this one.
+    if paths.iter().any(|path| path.as_os_str().as_bytes().contains(&b'\\')) {
+        options.path(".git");
     }
     check_out(view, tree, &mut options)?;
     smudge(view, filters, tree, dir, paths.iter().copied())
@@ -670,7 +681,10 @@ pub(super) fn put_back(
         let here = dir.join(folder);
         match files::symlink_metadata(&here) {
             Ok(meta) if meta.is_dir() => open_up(&here, &meta)?,
-            Ok(_) | Err(_) => drop(gone.insert(folder)),
+            Ok(_) | Err(_) => {
+                gone.insert(folder);
+                continue;
+            }
         }
         for path in READ_BY_GIT.map(|name| here.join(name)).iter().filter(|path| is_endless(path)) {
             files::remove_file(path)?;
@@ -805,18 +819,18 @@ pub(super) fn write_settled(
                 files::remove_any(&root.join(path))?;
             }
             // The commit has it so, and git takes it from nobody.
-            (Err(GitError::NotTaken { path, reason }), _) if put_back.contains(&path) => {
-                return Err(GitError::NotTaken { path, reason });
+            (Err(GitError::NotTaken { path, reason, others }), _) if put_back.contains(&path) => {
+                return Err(GitError::NotTaken { path, reason, others });
             }
-            (
-                Err(GitError::FileTooLarge { path, .. } | GitError::NotTaken { path, .. }),
-                Some(root),
-            ) => {
-                files::remove_any(&root.join(&path))?;
-                if base.get_path(&path).is_ok() {
-                    write_some(view, filters, base, root, &[&path])?;
-                }
+            (Err(GitError::FileTooLarge { path, .. }), Some(root)) => {
+                write_anew(view, filters, base, root, &path)?;
                 put_back.insert(path);
+            }
+            (Err(GitError::NotTaken { path, others, .. }), Some(root)) => {
+                for path in others.into_iter().chain([path]) {
+                    write_anew(view, filters, base, root, &path)?;
+                    put_back.insert(path);
+                }
             }
             (Err(GitError::SubmoduleList { .. }), Some(root)) => {
                 let list = Path::new(submodules::LIST);
@@ -834,6 +848,21 @@ pub(super) fn write_settled(
             (found, _) => return changed_tree(view, base, &found?.changes),
         }
     }
+}
+
+/// Removes what stands at a path, and writes what the base has there.
+fn write_anew(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    root: &Path,
+    path: &Path,
+) -> Result<()> {
+    files::remove_any(&root.join(path))?;
+    if base.get_path(path).is_ok() {
+        write_some(view, filters, base, root, &[path])?;
+    }
+    Ok(())
 }
 
 /// Writes the submodules of which nothing is there, nor a file in the place of a folder that they need, and says whether

@@ -72,6 +72,8 @@ pub enum GitError {
         path: PathBuf,
         /// Git's own words.
         reason: String,
+        /// Others of which the same look found such a thing.
+        others: Vec<PathBuf>,
     },
     /// A file was changed where the project has a submodule.
     #[error(

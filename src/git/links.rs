@@ -10,8 +10,8 @@ use super::tracked::{Tracked, as_path};
 const MODE_LINK: u32 = 0o120_000;
 /// Links in a row that Linux follows.
 const HOPS: usize = 40;
-/// Names of one path that are looked for: links may lead in circles.
-const NAMES: usize = 64;
+/// Names of one path that are looked for: links may stand behind links.
+const NAMES: usize = 1_000;
 
 /// The links of a tree, by where they lead.
 #[derive(Default)]
@@ -36,41 +36,42 @@ impl Links {
         let mut links = Links::default();
         for link in targets.keys() {
             let way = way(link, targets);
-            if let Some(end) = way.last() {
+            if let Some(end) = way.last().filter(|end| !link.starts_with(end)) {
                 links.ends.entry(end.clone()).or_default().push(link.clone());
             }
-            for place in way.into_iter().filter(|place| place != link) {
+            for place in way.into_iter().filter(|place| !link.starts_with(place)) {
                 links.places.entry(place).or_default().push(link.clone());
             }
         }
         links
     }
 
-    /// The other paths by which a path is reached, or would be if it were what a link leads to.
-    pub(super) fn names(&self, path: &Path) -> BTreeSet<PathBuf> {
+    /// The other paths by which a path is reached, or would be if it were what a link leads to; `None` where there are
+    /// too many to name. A link to a folder that it lies in itself gives none that says more than the path.
+    pub(super) fn names(&self, path: &Path) -> Option<BTreeSet<PathBuf>> {
         let mut names = BTreeSet::new();
         let mut left = VecDeque::from([path.to_owned()]);
         while let Some(path) = left.pop_front() {
             let above = path.ancestors().filter_map(|at| Some((path.strip_prefix(at).ok()?, at)));
             let through = above.filter_map(|(rest, at)| Some((rest, self.ends.get(at)?)));
             let mut found: Vec<PathBuf> = through
-                .flat_map(|(rest, links)| links.iter().map(move |link| (link, rest)))
-                // Through the same link again it is the same.
-                .filter(|(link, _)| !path.starts_with(link))
-                .map(|(link, rest)| under(link, rest))
+                .flat_map(|(rest, links)| links.iter().map(move |link| under(link, rest)))
                 .collect();
             // It stands in the way of what a link leads to.
             let places = self.places.range(path.clone()..);
             let places = places.take_while(|(place, _)| place.starts_with(&path));
             found.extend(places.flat_map(|(_, links)| links.clone()));
             for name in found {
-                if names.len() < NAMES && name != path && names.insert(name.clone()) {
+                if names.insert(name.clone()) {
                     left.push_back(name);
                 }
             }
+            if names.len() > NAMES {
+                return None;
+            }
         }
         names.remove(path);
-        names
+        Some(names)
     }
 }
 
@@ -130,9 +131,8 @@ mod tests {
         let targets = targets.map(|(link, target)| (link.into(), target.into())).into();
         let links = Links::between(&targets);
         let names = |path: &str| -> Vec<String> {
-            let names = links.names(Path::new(path)).into_iter();
-            let short = names.filter(|name| !name.starts_with("sub"));
-            short.map(|name| name.display().to_string()).collect()
+            let names = links.names(Path::new(path)).expect("few");
+            names.iter().map(|name| name.display().to_string()).collect()
         };
         assert_eq!(names("docs/team.md"), ["CLAUDE.md"]);
         assert_eq!(names("docs"), ["CLAUDE.md"], "it may be no folder any more");
@@ -146,7 +146,8 @@ mod tests {
         let skill = names("skills/one/SKILL.md");
         assert!(skill.contains(&".claude/skills/one/SKILL.md".to_owned()), "{skill:?}");
         assert_eq!(names("round"), [] as [&str; 0]);
-        let above = links.names(Path::new("a.txt"));
-        assert!(above.len() <= NAMES && above.contains(Path::new("sub/up/a.txt")), "{above:?}");
+        assert_eq!(names("a.txt"), [] as [&str; 0], "a folder above the link");
+        let many = (0..=NAMES).map(|n| (format!("a{n}").into(), "docs/team.md".into())).collect();
+        assert_eq!(Links::between(&many).names(Path::new("docs/team.md")), None);
     }
 }

@@ -43,11 +43,14 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             continue;
         };
         let mark = |what| ContentMark { path: path.clone(), what };
-        let part = |name: &str| mark(ContentFact::Part { name: name.to_owned() });
-        for name in links.names(&path_of(&path)) {
-            let name = name_of(name.as_os_str().as_bytes());
-            marks.push(mark(ContentFact::Linked { name }));
+        let names = links.names(&path_of(&path));
+        if names.is_none() {
+            marks.push(mark(ContentFact::LinkedOften));
         }
+        let names = names.unwrap_or_default();
+        let names: Vec<String> =
+            names.iter().map(|name| name_of(name.as_os_str().as_bytes())).collect();
+        marks.extend(names.iter().map(|name| mark(ContentFact::Linked { name: name.clone() })));
         if delta.status() == Delta::Deleted {
             match came.get_mut(&before) {
                 Some(left @ 1..) => *left -= 1,
@@ -55,8 +58,8 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             }
             // Where it is now, its name says nothing to what ran by it.
             let old = repository.find_blob(before).ok();
-            let parts = file_parts::changed_parts(&path, old.as_ref().map(Blob::content), b"");
-            marks.extend(parts.into_iter().map(part));
+            let old = old.as_ref().map(Blob::content);
+            marks.extend(names.iter().chain([&path]).flat_map(|path| parts(path, old, b"")));
             continue;
         }
         if delta.status() == Delta::Added {
@@ -67,13 +70,14 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
         for name in new_dependencies(&path, old.as_ref().map(Blob::content), blob.content()) {
             marks.push(mark(ContentFact::Dependency { name }));
         }
-        for name in
-            manifest::changed_scripts(&path, old.as_ref().map(Blob::content), blob.content())
-        {
-            marks.push(mark(ContentFact::Script { name }));
-        }
         let old = old.as_ref().map(Blob::content);
-        marks.extend(file_parts::changed_parts(&path, old, blob.content()).into_iter().map(part));
+        // What runs by a file finds it by the name that a link gives it as well.
+        for path in names.iter().chain([&path]) {
+            let mark = |what| ContentMark { path: path.clone(), what };
+            let scripts = manifest::changed_scripts(path, old, blob.content());
+            marks.extend(scripts.into_iter().map(|name| mark(ContentFact::Script { name })));
+            marks.extend(parts(path, old, blob.content()));
+        }
         if blob.is_binary() && blob.size() >= SMALL && now != before && !went.contains(&now) {
             marks.push(mark(ContentFact::Binary { bytes: blob.size() as u64 }));
         }
@@ -82,6 +86,15 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
     marks.extend(secrets(&diff, &went)?);
     marks.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(marks)
+}
+
+/// The parts of a file, by the name that it has for what runs by it, that say something else now.
+fn parts(path: &str, before: Option<&[u8]>, now: &[u8]) -> Vec<ContentMark> {
+    let mark = |name: &str| ContentMark {
+        path: path.to_owned(),
+        what: ContentFact::Part { name: name.to_owned() },
+    };
+    file_parts::changed_parts(path, before, now).into_iter().map(mark).collect()
 }
 
 fn name(file: &DiffFile<'_>) -> Option<String> {

@@ -215,10 +215,8 @@ impl<'p> Move<'p> {
             .recurse_untracked_dirs(true)
             .include_ignored(true)
             .recurse_ignored_dirs(true);
-        let changed: Vec<PathBuf> =
-            self.changes.iter().map(|changed| path_of(&changed.path)).collect();
-        for path in tree_diff::as_written(changed.iter().map(PathBuf::as_path)) {
-            options.pathspec(path);
+        for changed in &self.changes {
+            options.pathspec(path_of(&changed.path));
         }
         let tree = self.view.find_tree(tree)?;
         content::know_attributes(&self.view, &tree)?;

@@ -107,20 +107,10 @@ pub(super) fn diff_of<'r>(
     if paths.is_empty() {
         options.pathspec("/");
     }
-    for path in as_written(paths.iter().map(PathBuf::as_path)) {
+    for path in paths {
         options.pathspec(path);
     }
     Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
-}
-
-/// Paths for libgit2 that mean themselves. It looks below what all of them begin with alone, and takes a backslash in
-/// that for an escape; so one is added that no path of a tree begins like.
-pub(super) fn as_written<'p>(
-    paths: impl Iterator<Item = &'p Path> + Clone,
-) -> impl Iterator<Item = &'p Path> {
-    let mut all = paths.clone();
-    let escapes = all.any(|path| path.as_os_str().as_bytes().contains(&b'\\'));
-    paths.chain(escapes.then_some(Path::new(".git")))
 }
 
 /// The difference of two trees, typechanges as one entry.

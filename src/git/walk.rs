@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use git2::{Odb, Oid, Repository};
 
@@ -16,10 +16,10 @@ use crate::platform::files;
 pub(super) const ATTRIBUTES: &str = ".gitattributes";
 /// Bytes of one such file at most.
 const MAX_ATTRIBUTES: u64 = 1 << 20;
-/// Folders in each other at most, and bytes of a path: what goes over a tree, here and in others' programs, keeps its
-/// place on a stack.
+/// Folders in each other at most: what goes over a tree, here and in others' programs, keeps its place on a stack.
 const MAX_DEPTH: usize = 128;
-const MAX_PATH: usize = 4_095;
+/// Bytes of a path in the project at most: with the folder of the project before it, it has to have fewer than 4,096.
+const MAX_PATH: usize = 3_000;
 /// Files that git reads as they lie in a folder, wherever a link there leads.
 pub(super) const READ_BY_GIT: [&str; 2] = [ATTRIBUTES, ".gitignore"];
 
@@ -30,30 +30,33 @@ pub(super) struct Walk<'a> {
     pub(super) submodules: &'a Submodules,
     pub(super) files: BTreeMap<Vec<u8>, Metadata>,
     pub(super) attributes: BTreeMap<Vec<u8>, Oid>,
+    /// What nobody could read to its end, with the reasons; the walk passes it over.
+    pub(super) refused: Vec<(PathBuf, String)>,
 }
 
 impl Walk<'_> {
     /// # Errors
     /// [`GitError::NestedRepository`] for a repository in a folder that is not ignored,
-    /// [`GitError::InsideSubmodule`] for files where the project has a submodule, [`GitError::NotTaken`] for what
-    /// nobody could read to its end.
+    /// [`GitError::InsideSubmodule`] for files where the project has a submodule.
     pub(super) fn folder(&mut self, folder: &Path, at: &Path) -> Result<()> {
-        let refused = |path: &Path, reason: &str| {
-            Err(GitError::NotTaken { path: path.to_owned(), reason: reason.to_owned() })
-        };
         if at.components().count() > MAX_DEPTH {
-            return refused(at, &format!("more than {MAX_DEPTH} folders lie in each other"));
+            let reason = format!("more than {MAX_DEPTH} folders lie in each other");
+            self.refused.push((at.to_owned(), reason));
+            return Ok(());
         }
         make_readable(folder, &files::symlink_metadata(folder)?);
         if let Some(name) = READ_BY_GIT.into_iter().find(|name| is_endless(&folder.join(name))) {
-            return refused(&at.join(name), "it is no file, and git would read it");
+            self.refused.push((at.join(name), "it is no file, and git would read it".to_owned()));
+            return Ok(());
         }
         for full in files::list(folder)? {
-            if full.as_os_str().len() > MAX_PATH {
-                return refused(at, "the path of what lies in it is too long");
-            }
             let Some(name) = full.file_name() else { continue };
             let path = at.join(name);
+            if path.as_os_str().len() > MAX_PATH {
+                self.refused
+                    .push((at.to_owned(), "the path of what lies in it is too long".to_owned()));
+                return Ok(());
+            }
             if name == ".git" {
                 if at != Path::new("") && !self.view.is_path_ignored(at)? {
                     return Err(GitError::NestedRepository { path: at.to_owned() });
@@ -106,9 +109,12 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a pipe, a socket or a device stands there, or a link to one: reading it may never end.
+/// Whether a pipe, a socket or a device stands there, or a link to one: reading it may never end. `/dev/null` has an
+/// end.
 pub(super) fn is_endless(path: &Path) -> bool {
-    files::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    const NULL: u64 = 0x103;
+    files::metadata(path)
+        .is_ok_and(|found| !found.is_file() && !found.is_dir() && found.rdev() != NULL)
 }
 
 /// Gives a file or folder back what an agent took from itself: the right to read it. Where that fails, so does the

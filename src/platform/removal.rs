@@ -36,7 +36,12 @@ pub(super) fn remove_dir_all(path: &Path) -> io::Result<()> {
     while let Some(mut here) = levels.pop() {
         let Some(name) = here.left.pop() else {
             let above = levels.last().map_or(CWD, |above| above.fd.as_fd());
-            allowed(above, || rustix::fs::unlinkat(above, &here.name, AtFlags::REMOVEDIR))?;
+            let remove = || rustix::fs::unlinkat(above, &here.name, AtFlags::REMOVEDIR);
+            match allowed(above, remove) {
+                // Somebody else has removed it meanwhile.
+                Err(Errno::NOENT) if !levels.is_empty() => {}
+                removed => removed?,
+            }
             continue;
         };
         let fd = here.fd.as_fd();
@@ -44,7 +49,15 @@ pub(super) fn remove_dir_all(path: &Path) -> io::Result<()> {
         let next = match removed {
             Ok(()) | Err(Errno::NOENT) => None,
             // What Linux says of a folder, and what POSIX does.
-            Err(Errno::ISDIR | Errno::PERM) if levels.len() + 1 < OPEN => Some(enter(fd, name)?),
+            Err(error @ (Errno::ISDIR | Errno::PERM)) if levels.len() + 1 < OPEN => {
+                match enter(fd, name) {
+                    Ok(level) => Some(level),
+                    Err(missing) if missing.kind() == io::ErrorKind::NotFound => None,
+                    // It is no folder.
+                    Err(_) if error == Errno::PERM => return Err(error.into()),
+                    Err(error) => return Err(error),
+                }
+            }
             Err(Errno::ISDIR | Errno::PERM) => {
                 // A folder that moves is written as well.
                 open_up(fd, &name)?;

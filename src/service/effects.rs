@@ -564,14 +564,14 @@ async fn action(
 /// kept, that is its last line: how the action ended is known all the same.
 fn keep_log(dir: &Path, log: &Path) -> String {
     let [out, err] = [supervise::STDOUT_SPOOL, supervise::STDERR_SPOOL].map(|name| dir.join(name));
-    let printed = || {
-        let mut text = files::read(&out).unwrap_or_default();
+    let printed = || -> files::Result<String> {
+        let mut text = files::read(&out)?;
         text.extend(files::read(&err).unwrap_or_default());
-        redact(&String::from_utf8_lossy(&text)).into_owned()
+        Ok(redact(&String::from_utf8_lossy(&text)).into_owned())
     };
     let keep = || -> files::Result<String> {
         if files::exists(&out) {
-            files::write_durable(log, printed().as_bytes())?;
+            files::write_durable(log, printed()?.as_bytes())?;
             files::remove_file(&out)?;
         }
         files::remove_file(&err)?;
@@ -579,7 +579,7 @@ fn keep_log(dir: &Path, log: &Path) -> String {
     };
     let text = keep().unwrap_or_else(|error| {
         tracing::warn!(%error, "the log of an action was not kept");
-        format!("{}\n({error})", printed().trim_end())
+        format!("{}\n({error})", printed().unwrap_or_default().trim_end())
     });
     let from = text.len().saturating_sub(LOG_TAIL);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());

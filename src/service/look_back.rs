@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::inbound::tell;
 use super::team::Team;
 use crate::discord::TakenMessage;
@@ -40,23 +42,42 @@ impl Team {
             }
             return;
         }
+        if self.look_back_is_planned.swap(true, Ordering::SeqCst) {
+            return;
+        }
         tokio::select! {
-            () = tokio::time::sleep(LOOK_AGAIN) => self.begin_look_back().await,
+            () = tokio::time::sleep(LOOK_AGAIN) => {
+                self.look_back_is_planned.store(false, Ordering::SeqCst);
+                self.begin_look_back().await;
+            }
             () = self.closing.cancelled() => {}
         }
     }
 }
 
-/// From when on everything has to be looked for: `since`, or from where a look back that did not come to its end began.
-/// Noted before anything is read, because what is read moves the marks that the next one would go by.
-fn noted(root: &Path, since: Timestamp) -> Result<Timestamp, FileError> {
-    let file = root.join(LOOK_BACK_FILE);
-    let before = files::read_text_if_present(&file)?.and_then(|text| Timestamp::parse(&text).ok());
-    if before.is_some_and(|before| before <= since) {
-        return Ok(before.unwrap_or(since));
+/// A look back under way. Noted before anything is read, because what is read, or comes meanwhile, moves the marks that
+/// the next one would go by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct LookBack {
+    /// From when on everything has to be looked for.
+    since: Timestamp,
+    /// The channels that were read before it, each up to its mark.
+    known: BTreeSet<ChannelId>,
+}
+
+impl LookBack {
+    /// What has to be looked for: this, and what one before it had to find that did not come to its end.
+    fn noted(self, root: &Path) -> Result<LookBack, FileError> {
+        let file = root.join(LOOK_BACK_FILE);
+        let text = files::read_text_if_present(&file)?;
+        let before = text.and_then(|text| serde_json::from_str::<LookBack>(&text).ok());
+        let all = match before {
+            Some(before) => LookBack { since: before.since.min(self.since), ..before },
+            None => self,
+        };
+        files::write_durable(&file, serde_json::to_string(&all).unwrap_or_default())?;
+        Ok(all)
     }
-    files::write_durable(&file, since.to_string())?;
-    Ok(since)
 }
 
 /// A day in milliseconds.
@@ -76,16 +97,14 @@ async fn catch_up(team: &Arc<Team>) {
     // The team was there when the latest of these was written. A look back may have been cut short: a day more.
     let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
     let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
-    let away = match tasks::blocking({
-        let root = team.root().to_owned();
-        move || noted(&root, away)
-    })
-    .await
-    {
-        Ok(Ok(away)) => away,
+    let look_back = LookBack { since: away, known: marks.keys().copied().collect() };
+    let (root, wanted) = (team.root().to_owned(), look_back.clone());
+    let noted = tasks::blocking(move || wanted.noted(&root)).await;
+    let LookBack { since: away, known } = match noted {
+        Ok(Ok(all)) => all,
         failed => {
             tracing::warn!(?failed, "a look back that is cut short may not be made up for");
-            away
+            look_back
         }
     };
     let unread = team.born.max(MessageId::at(away));
@@ -123,6 +142,10 @@ async fn catch_up(team: &Arc<Team>) {
         {
             tracing::debug!(%error, "what was refused is tried again by the next start");
         }
+    }
+    // In the others somebody has written since, and what came before that was not read.
+    for (_, mark) in marks.iter_mut().filter(|(channel, _)| !known.contains(channel)) {
+        *mark = unread.min(*mark);
     }
     let taken = team.hub.read(|state| {
         let open = state.requests.values().filter(|it| !it.status.is_terminal());
@@ -173,11 +196,16 @@ mod tests {
     fn a_look_back_that_did_not_end_is_made_up_for() {
         let root = tempfile::tempdir().unwrap();
         files::create_dir_all(&root.path().join(".teams_runtime")).unwrap();
-        let at = Timestamp::from_millis;
-        assert_eq!(noted(root.path(), at(5_000)).unwrap(), at(5_000));
-        assert_eq!(noted(root.path(), at(9_000)).unwrap(), at(5_000), "the marks have moved");
-        assert_eq!(noted(root.path(), at(4_000)).unwrap(), at(4_000));
-        assert_eq!(noted(root.path(), at(9_000)).unwrap(), at(4_000));
+        let note = |since, known: &[u64]| {
+            let known = known.iter().map(|id| ChannelId(*id)).collect();
+            LookBack { since: Timestamp::from_millis(since), known }
+        };
+        let first = note(5_000, &[1]);
+        assert_eq!(first.clone().noted(root.path()).unwrap(), first);
+        assert_eq!(note(9_000, &[1, 2]).noted(root.path()).unwrap(), first, "the marks have moved");
+        assert_eq!(note(4_000, &[1, 2]).noted(root.path()).unwrap(), note(4_000, &[1]));
+        files::remove_file(&root.path().join(LOOK_BACK_FILE)).unwrap();
+        assert_eq!(note(9_000, &[1, 2]).noted(root.path()).unwrap(), note(9_000, &[1, 2]));
     }
 
     #[test]
@@ -189,7 +217,7 @@ mod tests {
                 guild_id: guild.map(GuildId),
                 watermark: MessageId(50),
                 recent: Vec::new(),
-                idle: Vec::new(),
+                idle: BTreeMap::new(),
                 refused: BTreeMap::new(),
             }));
         }

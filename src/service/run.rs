@@ -196,6 +196,7 @@ async fn serve(
         catalog,
         born,
         look_back_is_whole: AtomicBool::default(),
+        look_back_is_planned: AtomicBool::default(),
         serves: serves.clone(),
         slots: Arc::new(Semaphore::new(capacity.runs)),
         check_slots: Semaphore::new(capacity.checks),

@@ -52,6 +52,8 @@ pub(super) struct Team {
     pub(super) born: MessageId,
     /// Whether Discord told of all channels that the look back under way has to read.
     pub(super) look_back_is_whole: AtomicBool,
+    /// Whether another one is planned, because it is not.
+    pub(super) look_back_is_planned: AtomicBool,
     pub(super) serves: BTreeSet<Role>,
     pub(super) slots: Arc<Semaphore>,
     /// A place for each change that may be proven at the same time.

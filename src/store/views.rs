@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::layout::{self, Lost, Target};
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::state::State;
-use crate::platform::disk::{Disk, replace};
+use crate::platform::disk::{Disk, Node, replace};
 use crate::platform::files::{FileError, Result as FileResult};
 
 /// What became of a file since the last checkpoint.
@@ -34,6 +34,8 @@ pub(super) struct Views {
     dirty: BTreeSet<String>,
     /// Folders that are known to exist.
     folders: BTreeSet<PathBuf>,
+    /// Until what replay found is written once: an operator may have moved files while nobody was there.
+    is_first: bool,
     /// Digests of the files of open records, as they were written.
     pub(super) digests: BTreeMap<String, u32>,
     /// Records that were open and whose files could not be read, or were gone: where one is mended, it is taken in again.
@@ -54,6 +56,7 @@ impl Views {
             touched: BTreeMap::new(),
             dirty: BTreeSet::new(),
             folders: BTreeSet::new(),
+            is_first: true,
             digests,
             lost: Vec::new(),
         }
@@ -152,6 +155,7 @@ impl Views {
                 }
             }
         }
+        self.is_first &= outcome.is_err();
         outcome
     }
 
@@ -168,7 +172,7 @@ impl Views {
             Some(View::Moved(from, bytes)) => {
                 if let Some(content) = bytes {
                     let from = self.root.join(from);
-                    if is_dead_letter(&*self.disk, &from) {
+                    if self.is_first && is_dead_letter(&*self.disk, &from) {
                         tracing::info!(path, "a dead letter was put back into its inbox meanwhile");
                         *bytes = None;
                         return Ok(());
@@ -283,6 +287,10 @@ fn begin_again(disk: &dyn Disk, root: &Path, path: &str, error: FileError) -> Fi
     let parts = path.match_indices('/').map(|(at, _)| &path[..at]);
     let outwards = parts.chain([path]).collect::<Vec<_>>().into_iter().rev();
     for part in outwards {
+        // What is a folder as it should be holds others, which stay where they are.
+        if part != path && disk.node(&root.join(part))? == Some(Node::Folder) {
+            continue;
+        }
         let Ok(aside) = free_name(disk, root, part) else { continue };
         if disk.rename(&root.join(part), &root.join(&aside)).is_ok() {
             tracing::warn!(%error, aside, "a document cannot be written; what is in its way lies aside, and a copy goes on");

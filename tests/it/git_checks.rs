@@ -167,6 +167,7 @@ async fn no_check_is_judged_by_what_another_wrote_into_the_commits_files() {
     let shared = repo.root.join("shared/sub");
     std::fs::create_dir_all(&shared).unwrap();
     set_mode(&shared, 0o2770);
+    fifo(&repo.root.join("shared/.gitignore"));
     let link = format!("rm -r pkg; ln -s '{}' pkg", repo.root.join("shared").display());
     let specs = [
         shell("leads away", &link),
@@ -191,6 +192,7 @@ async fn no_check_is_judged_by_what_another_wrote_into_the_commits_files() {
     let evidence = checked_by(&repo, &plan, &confinement, bad).await.unwrap();
     let mode = std::fs::metadata(&shared).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o2770, "what a link leads to is not the project's");
+    assert!(repo.root.join("shared/.gitignore").exists(), "nor is what lies there");
     let passed = evidence.checks.iter().all(|run| run.verdict == CheckVerdict::Passed);
     assert!(passed, "{:#?}", evidence.checks);
     let log = std::fs::read_to_string(repo.root.join("scratch/2-writes.log")).unwrap();

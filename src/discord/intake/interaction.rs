@@ -97,7 +97,7 @@ impl Reader {
             PersonRequest::Command(command) => Some(Inbound::Command { actor, command, reply }),
             PersonRequest::Look(question) => Some(Inbound::Question { actor, question, reply }),
             PersonRequest::NoRequest(typed) => {
-                answer(reply, "unknown_request", &[("request_id", typed.into())]);
+                answer(reply, "unknown_subject", &[("id", typed.into())]);
                 None
             }
             PersonRequest::NoVerdict(words) => {

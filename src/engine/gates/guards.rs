@@ -168,6 +168,7 @@ fn findings(
             ContentFact::Linked { name } if own.has(name) && !own.has(path) => {
                 add(Guard::Machinery, path, name.clone());
             }
+            ContentFact::LinkedOften => add(Guard::Machinery, path, String::new()),
             ContentFact::Secret { line } => add(Guard::Secret, path, line.to_string()),
             ContentFact::Gone
             | ContentFact::Restored { .. }
@@ -195,6 +196,7 @@ pub(in crate::engine) fn machinery<'a>(
         ContentFact::Script { .. } => true,
         ContentFact::Part { name } => own.runs_by_part(&mark.path, name),
         ContentFact::Linked { name } => own.has(name),
+        ContentFact::LinkedOften => true,
         ContentFact::Gone
         | ContentFact::Restored { .. }
         | ContentFact::Dependency { .. }

@@ -14,6 +14,7 @@ use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
+use crate::domain::language::Language;
 use crate::domain::lifecycle::{StepName, counter};
 use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
@@ -574,6 +575,22 @@ fn status_and_cancel_in_words_cost_no_run() {
     }
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     assert_eq!(world.request(&id).work.spent.turns, 0);
+    let known = world.state.requests.len();
+    for (text, done, key) in [
+        ("status", true, "overview"),
+        ("stop sprint", false, "sprint.refused.none"),
+        ("cancel 20200101-00000000", false, "unknown_request"),
+    ] {
+        let (text, channel_id, lane) = (text.to_owned(), None, None);
+        let ask = Command::Ask { text: text.clone(), channel_id, language: Language::En, lane };
+        let said = match world.command(ask) {
+            Answer::Say(said) if done => said,
+            Answer::Refused(said) if !done => said,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(said.key, key, "{text}");
+    }
+    assert_eq!(world.state.requests.len(), known, "words at a terminal are the same command");
 }
 
 /// Plays on until there is a move like this one.

@@ -65,7 +65,7 @@ pub(super) fn reason(
 }
 
 /// Characters of what stopped a request that are said.
-const DETAIL: usize = 1_000;
+const DETAIL: usize = 400;
 
 /// An instant as the clock of the workspace shows it, and which that is.
 pub(super) fn shown(policy: &Policy, at: Timestamp) -> String {

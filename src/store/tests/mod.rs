@@ -157,7 +157,7 @@ fn mark(channel: u64, message: u64) -> Change {
         guild_id: None,
         watermark: MessageId(message),
         recent: vec![MessageId(message)],
-        idle: Vec::new(),
+        idle: BTreeMap::new(),
         refused: Default::default(),
     })
 }
