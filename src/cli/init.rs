@@ -115,6 +115,11 @@ pub(super) fn refuse_given(root: &Path, options: &[(&str, &str, bool)]) -> Resul
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.workspace()?;
+    if args.owner == Some(UserId(0)) {
+        return Err(Failure::usage("--owner: no Discord account has the id 0").hint(Some(
+            "Discord shows your id by `Copy User ID`, in its developer mode".to_owned(),
+        )));
+    }
     let options = Options {
         mode: match (args.refresh_prompts, args.reset) {
             (true, _) => Mode::Refresh,

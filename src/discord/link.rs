@@ -108,9 +108,14 @@ pub struct FoundChannels {
     pub is_whole: bool,
 }
 
+/// Whether it is no matter of one channel: the next one would be told the same.
+fn is_everywhere(error: &RestError) -> bool {
+    matches!(error, RestError::Network(_) | RestError::Limited { .. } | RestError::Breaker { .. })
+}
+
 /// Whether Discord would say the same again.
 fn is_for_good(error: &RestError) -> bool {
-    matches!(error, RestError::Gone { .. } | RestError::Refused { .. })
+    matches!(error, RestError::Gone { .. } | RestError::Refused { .. } | RestError::Unauthorized)
 }
 
 impl Link {
@@ -245,19 +250,19 @@ impl Link {
             }
         }
         for channel in parents {
-            // What is not told now is asked for again by the next look back.
-            if !is_whole {
-                break;
-            }
             match rest.threads_archived_since(channel, away, ARCHIVE_PAGES).await {
                 Ok(threads) => {
                     all &= threads.len() < ARCHIVE_PAGES * 100;
                     found.extend(threads.iter().map(|it| it.id));
                 }
                 Err(error) => {
-                    all &= !error.is_retryable();
+                    all &= is_for_good(&error);
                     is_whole &= is_for_good(&error);
                     tracing::debug!(%error, %channel, "the archive was not read");
+                    // The next look back asks for it again.
+                    if is_everywhere(&error) {
+                        break;
+                    }
                     // A channel that is not ours to read has nothing for us: asking again counts against the address.
                     if error.code() == Some(code::NO_ACCESS) {
                         found.retain(|it| *it != channel);
@@ -283,9 +288,6 @@ impl Link {
         let (mut found, mut is_whole) = (Vec::new(), true);
         for speaker in std::iter::once(&speakers.team).chain(speakers.roles.values()) {
             for user in people.iter().take(PEOPLE) {
-                if !is_whole {
-                    break;
-                }
                 match speaker.rest.dm_channel(*user).await {
                     Ok(channel) => {
                         if let Some(role) =
@@ -298,6 +300,9 @@ impl Link {
                     Err(error) => {
                         is_whole &= is_for_good(&error);
                         tracing::debug!(%error, %user, "no direct messages with a person");
+                        if is_everywhere(&error) || matches!(error, RestError::Unauthorized) {
+                            break;
+                        }
                     }
                 }
             }

@@ -7,11 +7,11 @@ use super::decision::Answer;
 use super::turn::Turn;
 use super::{gates, questions};
 use crate::domain::gate::Gate;
-use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId};
 use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
 
-/// What stood for less than this, in seconds, was deleted by a program: it would delete the next one as well.
+/// Seconds after the posting of a card before which it is not posted again.
 const BY_HAND: u64 = 10;
 
 /// A message was deleted.
@@ -32,37 +32,40 @@ fn post_again(
     turn: &mut Turn<'_>,
     is_gone: impl Fn(&Request, (ChannelId, MessageId)) -> bool,
 ) -> Answer {
-    let now = turn.now;
-    // What is deleted again and again comes back ever more seldom: only where it stood for as long as all before it.
-    let stood = |(_, id): (ChannelId, MessageId), since: Timestamp| {
-        let posted = id.written_at();
-        now.seconds_since(posted) >= BY_HAND.max(posted.seconds_since(since))
-    };
     let state = turn.before();
     let is_gate = |gate: &&Arc<Gate>| {
         let request = state.requests.get(&gate.request_id);
-        let card = gate.card.filter(|card| stood(*card, gate.created_at));
-        request.zip(card).is_some_and(|(request, card)| is_gone(request, card))
+        request.zip(gate.card).is_some_and(|(request, card)| is_gone(request, card))
     };
-    let gates: Vec<Gate> = state.gates.values().filter(is_gate).map(|it| Gate::clone(it)).collect();
     let asks = |request: &&Arc<Request>| {
-        let since = request.blocked.as_ref().map(|it| it.since);
-        let card = request.work.questions_card.zip(since);
-        card.is_some_and(|(card, since)| stood(card, since) && is_gone(request, card))
+        request.work.questions_card.is_some_and(|card| is_gone(request, card))
     };
-    let asked: Vec<RequestId> =
-        state.requests.values().filter(asks).map(|it| it.request_id.clone()).collect();
+    let gates: Vec<Arc<Gate>> = state.gates.values().filter(is_gate).cloned().collect();
+    let asked: Vec<Arc<Request>> = state.requests.values().filter(asks).cloned().collect();
     if gates.is_empty() && asked.is_empty() {
         return Answer::Ignored("no card that waits");
     }
     for gate in gates {
-        gates::card::post(turn, Gate { version: gate.version + 1, card: None, ..gate });
+        let since = (gate.version > 1).then_some(gate.created_at);
+        let not_before = not_before(gate.card, since);
+        let again = Gate { version: gate.version + 1, card: None, ..Gate::clone(&gate) };
+        gates::card::post(turn, again, not_before);
     }
-    for id in asked {
-        if let Some(request) = turn.edit(&id) {
+    for request in asked {
+        let since = request.blocked.as_ref().map(|it| it.since);
+        let not_before = not_before(request.work.questions_card, since);
+        if let Some(request) = turn.edit(&request.request_id) {
             request.work.questions_card = None;
         }
-        questions::post_card(turn, &id);
+        questions::post_card(turn, &request.request_id, not_before);
     }
     Answer::Accepted
+}
+
+/// What a program deletes again and again comes back ever more seldom: not before twice the time has passed since the
+/// first one.
+fn not_before(card: Option<(ChannelId, MessageId)>, since: Option<Timestamp>) -> Option<Timestamp> {
+    let posted = card?.1.written_at();
+    let stood = since.map_or(0, |since| posted.seconds_since(since));
+    Some(posted.plus_seconds(BY_HAND.max(stood)))
 }

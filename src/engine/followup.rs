@@ -80,7 +80,7 @@ fn names_option(request: &Request, text: &str) -> bool {
 fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
     let values = json!({ "request_id": id.as_str(), "title": say::title(&request.scope) });
-    say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()));
+    say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
 }
 
 /// Whether a message to a blocked request is what it waits for: not one to somebody else, not a file alone where the

@@ -39,6 +39,6 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) ->
     request.params.parts = parts;
     let version = request.params.parts_version();
     let buttons = [ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
-    say::ask(turn, id, ("parts.card", values), (&buttons, version, Vec::new()));
+    say::ask(turn, id, ("parts.card", values), (&buttons, version, Vec::new()), None);
     true
 }

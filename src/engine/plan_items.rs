@@ -60,7 +60,7 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId, items: Vec<ProposedItem>) -> bool {
     request.params.proposed_items = items;
     let values = json!({ "request_id": id.as_str(), "items": titles });
     let buttons = [ButtonAct::AsSprint, ButtonAct::Split, ButtonAct::Together, ButtonAct::Cancel];
-    say::ask(turn, id, ("plan_items.card", values), (&buttons, version, Vec::new()));
+    say::ask(turn, id, ("plan_items.card", values), (&buttons, version, Vec::new()), None);
     true
 }
 

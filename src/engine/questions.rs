@@ -15,6 +15,7 @@ use crate::domain::plan_decision::{
 };
 use crate::domain::policy::Policy;
 use crate::domain::request::{EventKind, Request};
+use crate::domain::time::Timestamp;
 
 /// Whether people are asked about what the planner cannot know: once for a feature that somebody asked for.
 #[must_use]
@@ -77,11 +78,11 @@ pub(super) fn holds(turn: &mut Turn<'_>, id: &RequestId) -> bool {
 
 fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     ending::stop(turn, id, BlockCode::Questions, "", Vec::new());
-    post_card(turn, id);
+    post_card(turn, id, None);
 }
 
-/// Posts the questions that are open.
-pub(super) fn post_card(turn: &mut Turn<'_>, id: &RequestId) {
+/// Posts the questions that are open, at some time or at once.
+pub(super) fn post_card(turn: &mut Turn<'_>, id: &RequestId, not_before: Option<Timestamp>) {
     let Some(request) = turn.request(id) else { return };
     // What was asked in a terminal has no place in which words would be heard, and in a channel only answers are.
     let route = &request.conversation.reply_route;
@@ -106,7 +107,7 @@ pub(super) fn post_card(turn: &mut Turn<'_>, id: &RequestId) {
     let all = request.work.decisions.iter().zip(1..);
     let menus = all.filter(|(decision, _)| decision.is_open()).map(menu).collect();
     let buttons = [ButtonAct::YouDecide, ButtonAct::Cancel];
-    say::ask(turn, id, ("questions.card", values), (&buttons, 0, menus));
+    say::ask(turn, id, ("questions.card", values), (&buttons, 0, menus), not_before);
 }
 
 /// Says in the room what was decided, but for what was `told` before.

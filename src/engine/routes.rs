@@ -47,7 +47,7 @@ pub(super) fn ask_where_unsure(turn: &mut Turn<'_>, id: &RequestId, said: Option
     });
     let buttons = may_only_be_answered(request).then_some(ButtonAct::Answer);
     let below = (buttons.as_slice(), 0, vec![Menu::Lane(menu)]);
-    say::ask(turn, id, ("room.which_lane", values), below);
+    say::ask(turn, id, ("room.which_lane", values), below, None);
 }
 
 /// A person changes the way of a request.

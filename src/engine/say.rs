@@ -13,6 +13,7 @@ use crate::domain::outgoing::{
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
 use crate::domain::request::Request;
+use crate::domain::time::Timestamp;
 
 /// A key of the catalog with its values.
 pub(super) type CatalogText = (&'static str, Value);
@@ -58,12 +59,13 @@ pub(super) fn post(content: Content) -> Act {
     Act::Post(Post::new(content))
 }
 
-/// Asks in the room of a request, notifying who asked for it.
+/// Asks in the room of a request, at some time or at once, notifying who asked for it.
 pub(super) fn ask(
     turn: &mut Turn<'_>,
     id: &RequestId,
     (key, values): (&str, Value),
     (buttons, version, menus): (&[ButtonAct], u32, Vec<Menu>),
+    not_before: Option<Timestamp>,
 ) {
     let Some(request) = turn.request(id) else { return };
     let button = |act: &ButtonAct| Button { act: *act, subject: id.to_string(), version };
@@ -76,6 +78,7 @@ pub(super) fn ask(
     let target = Target::Room(id.clone());
     let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Approval, act);
     outgoing.request_id = Some(id.clone());
+    outgoing.not_before = not_before;
     turn.send(outgoing);
 }
 

@@ -36,34 +36,36 @@ impl Links {
         let mut links = Links::default();
         for link in targets.keys() {
             let way = way(link, targets);
-            if let Some(end) = way.last().filter(|end| !link.starts_with(end)) {
+            if let Some(end) = way.last().filter(|end| *end != link) {
                 links.ends.entry(end.clone()).or_default().push(link.clone());
             }
-            for place in way.into_iter().filter(|place| !link.starts_with(place)) {
+            for place in way.into_iter().filter(|place| place != link) {
                 links.places.entry(place).or_default().push(link.clone());
             }
         }
         links
     }
 
-    /// The other paths by which a path is reached, or would be if it were what a link leads to; `None` where there are
-    /// too many to name. A link to a folder that it lies in itself gives none that says more than the path.
+    /// The other paths by which a path is reached, through no link twice, or would be if it were what a link leads to;
+    /// `None` where there are too many to name.
     pub(super) fn names(&self, path: &Path) -> Option<BTreeSet<PathBuf>> {
         let mut names = BTreeSet::new();
-        let mut left = VecDeque::from([path.to_owned()]);
-        while let Some(path) = left.pop_front() {
+        let mut left = VecDeque::from([(path.to_owned(), Vec::<&Path>::new())]);
+        while let Some((path, passed)) = left.pop_front() {
             let above = path.ancestors().filter_map(|at| Some((path.strip_prefix(at).ok()?, at)));
             let through = above.filter_map(|(rest, at)| Some((rest, self.ends.get(at)?)));
-            let mut found: Vec<PathBuf> = through
-                .flat_map(|(rest, links)| links.iter().map(move |link| under(link, rest)))
+            let mut found: Vec<(PathBuf, &Path)> = through
+                .flat_map(|(rest, links)| {
+                    links.iter().map(move |link| (under(link, rest), &**link))
+                })
                 .collect();
             // It stands in the way of what a link leads to.
             let places = self.places.range(path.clone()..);
             let places = places.take_while(|(place, _)| place.starts_with(&path));
-            found.extend(places.flat_map(|(_, links)| links.clone()));
-            for name in found {
+            found.extend(places.flat_map(|(_, links)| links).map(|link| (link.clone(), &**link)));
+            for (name, link) in found.into_iter().filter(|(_, link)| !passed.contains(link)) {
                 if names.insert(name.clone()) {
-                    left.push_back(name);
+                    left.push_back((name, [&passed[..], &[link]].concat()));
                 }
             }
             if names.len() > NAMES {
@@ -130,9 +132,12 @@ mod tests {
         ];
         let targets = targets.map(|(link, target)| (link.into(), target.into())).into();
         let links = Links::between(&targets);
-        let names = |path: &str| -> Vec<String> {
+        let all = |path: &str| -> Vec<String> {
             let names = links.names(Path::new(path)).expect("few");
             names.iter().map(|name| name.display().to_string()).collect()
+        };
+        let names = |path: &str| -> Vec<String> {
+            all(path).into_iter().filter(|name| !name.contains("sub/up")).collect()
         };
         assert_eq!(names("docs/team.md"), ["CLAUDE.md"]);
         assert_eq!(names("docs"), ["CLAUDE.md"], "it may be no folder any more");
@@ -146,7 +151,7 @@ mod tests {
         let skill = names("skills/one/SKILL.md");
         assert!(skill.contains(&".claude/skills/one/SKILL.md".to_owned()), "{skill:?}");
         assert_eq!(names("round"), [] as [&str; 0]);
-        assert_eq!(names("a.txt"), [] as [&str; 0], "a folder above the link");
+        assert_eq!(all("a.txt"), ["sub/up/a.txt"], "a folder above the link");
         let many = (0..=NAMES).map(|n| (format!("a{n}").into(), "docs/team.md".into())).collect();
         assert_eq!(Links::between(&many).names(Path::new("docs/team.md")), None);
     }

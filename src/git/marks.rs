@@ -51,6 +51,8 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
         let names: Vec<String> =
             names.iter().map(|name| name_of(name.as_os_str().as_bytes())).collect();
         marks.extend(names.iter().map(|name| mark(ContentFact::Linked { name: name.clone() })));
+        let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let called = names.iter().filter(|name| file(name) != file(&path));
         if delta.status() == Delta::Deleted {
             match came.get_mut(&before) {
                 Some(left @ 1..) => *left -= 1,
@@ -59,7 +61,7 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
             // Where it is now, its name says nothing to what ran by it.
             let old = repository.find_blob(before).ok();
             let old = old.as_ref().map(Blob::content);
-            marks.extend(names.iter().chain([&path]).flat_map(|path| parts(path, old, b"")));
+            marks.extend(called.chain([&path]).flat_map(|path| parts(path, old, b"")));
             continue;
         }
         if delta.status() == Delta::Added {
@@ -72,7 +74,7 @@ pub fn content_marks(project: &Project, candidate: &Candidate) -> Result<Vec<Con
         }
         let old = old.as_ref().map(Blob::content);
         // What runs by a file finds it by the name that a link gives it as well.
-        for path in names.iter().chain([&path]) {
+        for path in called.chain([&path]) {
             let mark = |what| ContentMark { path: path.clone(), what };
             let scripts = manifest::changed_scripts(path, old, blob.content());
             marks.extend(scripts.into_iter().map(|name| mark(ContentFact::Script { name })));

@@ -566,7 +566,9 @@ fn keep_log(dir: &Path, log: &Path) -> String {
     let [out, err] = [supervise::STDOUT_SPOOL, supervise::STDERR_SPOOL].map(|name| dir.join(name));
     let printed = || -> files::Result<String> {
         let mut text = files::read(&out)?;
-        text.extend(files::read(&err).unwrap_or_default());
+        if files::exists(&err) {
+            text.extend(files::read(&err)?);
+        }
         Ok(redact(&String::from_utf8_lossy(&text)).into_owned())
     };
     let keep = || -> files::Result<String> {

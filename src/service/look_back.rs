@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::inbound::tell;
-use super::team::Team;
+use super::team::{LookBackState, Team};
 use crate::discord::TakenMessage;
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
@@ -35,23 +34,32 @@ impl Team {
 
     /// Everything that was asked for was told. What Discord did not tell of is asked for again after a while.
     pub(super) async fn end_look_back(self: Arc<Self>) {
-        if self.look_back_is_whole.load(Ordering::SeqCst) {
-            let file = self.root().join(LOOK_BACK_FILE);
-            if let Err(error) = files::remove_file(&file) {
-                tracing::warn!(%error, "the next start looks back further than it has to");
-            }
-            return;
+        let (is_whole, reads) = {
+            let state = self.look_back_state();
+            (state.is_whole, state.reads.clone())
+        };
+        let root = self.root().to_owned();
+        let noted = tasks::blocking(move || match is_whole {
+            true => files::remove_file(&root.join(LOOK_BACK_FILE)),
+            false => LookBack::extend(&root, reads),
+        });
+        if !matches!(noted.await, Ok(Ok(()))) {
+            tracing::warn!("the next look back goes further back than it has to");
         }
-        if self.look_back_is_planned.swap(true, Ordering::SeqCst) {
+        if is_whole || std::mem::replace(&mut self.look_back_state().is_planned, true) {
             return;
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_AGAIN) => {
-                self.look_back_is_planned.store(false, Ordering::SeqCst);
+                self.look_back_state().is_planned = false;
                 self.begin_look_back().await;
             }
             () = self.closing.cancelled() => {}
         }
+    }
+
+    fn look_back_state(&self) -> MutexGuard<'_, LookBackState> {
+        self.look_back.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,14 +77,29 @@ impl LookBack {
     /// What has to be looked for: this, and what one before it had to find that did not come to its end.
     fn noted(self, root: &Path) -> Result<LookBack, FileError> {
         let file = root.join(LOOK_BACK_FILE);
-        let text = files::read_text_if_present(&file)?;
-        let before = text.and_then(|text| serde_json::from_str::<LookBack>(&text).ok());
-        let all = match before {
+        let all = match LookBack::read(&file)? {
             Some(before) => LookBack { since: before.since.min(self.since), ..before },
             None => self,
         };
-        files::write_durable(&file, serde_json::to_string(&all).unwrap_or_default())?;
+        all.write(&file)?;
         Ok(all)
+    }
+
+    /// These were read as well now, each up to its mark.
+    fn extend(root: &Path, reads: BTreeSet<ChannelId>) -> Result<(), FileError> {
+        let file = root.join(LOOK_BACK_FILE);
+        let Some(mut noted) = LookBack::read(&file)? else { return Ok(()) };
+        noted.known.extend(reads);
+        noted.write(&file)
+    }
+
+    fn read(file: &Path) -> Result<Option<LookBack>, FileError> {
+        let text = files::read_text_if_present(file)?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    fn write(&self, file: &Path) -> Result<(), FileError> {
+        files::write_durable(file, serde_json::to_string(self).unwrap_or_default())
     }
 }
 
@@ -151,7 +174,10 @@ async fn catch_up(team: &Arc<Team>) {
         let open = state.requests.values().filter(|it| !it.status.is_terminal());
         open.flat_map(|request| taken_by(request)).collect()
     });
-    team.look_back_is_whole.store(is_whole, Ordering::SeqCst);
+    {
+        let mut state = team.look_back_state();
+        (state.is_whole, state.reads) = (is_whole, marks.keys().copied().collect());
+    }
     team.link.catch_up(&marks, &taken);
 }
 
@@ -204,6 +230,8 @@ mod tests {
         assert_eq!(first.clone().noted(root.path()).unwrap(), first);
         assert_eq!(note(9_000, &[1, 2]).noted(root.path()).unwrap(), first, "the marks have moved");
         assert_eq!(note(4_000, &[1, 2]).noted(root.path()).unwrap(), note(4_000, &[1]));
+        LookBack::extend(root.path(), [ChannelId(2)].into()).unwrap();
+        assert_eq!(note(9_000, &[]).noted(root.path()).unwrap(), note(4_000, &[1, 2]), "once");
         files::remove_file(&root.path().join(LOOK_BACK_FILE)).unwrap();
         assert_eq!(note(9_000, &[1, 2]).noted(root.path()).unwrap(), note(9_000, &[1, 2]));
     }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use secrecy::SecretString;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -195,8 +194,7 @@ async fn serve(
         link,
         catalog,
         born,
-        look_back_is_whole: AtomicBool::default(),
-        look_back_is_planned: AtomicBool::default(),
+        look_back: Mutex::default(),
         serves: serves.clone(),
         slots: Arc::new(Semaphore::new(capacity.runs)),
         check_slots: Semaphore::new(capacity.checks),

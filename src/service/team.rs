@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,7 @@ use crate::assets::catalog::Catalog;
 use crate::discord::Link;
 use crate::domain::config::Channels;
 use crate::domain::event::Event;
-use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
@@ -32,6 +31,17 @@ use crate::platform::{alarm, clock};
 use crate::store::Store;
 use crate::worker::{self, RUNS};
 use crate::workspace::Workspace;
+
+/// How a look back over what was missed stands.
+#[derive(Debug, Default)]
+pub(super) struct LookBackState {
+    /// Whether Discord told of all channels that it has to read.
+    pub(super) is_whole: bool,
+    /// Whether another one is planned, because it is not.
+    pub(super) is_planned: bool,
+    /// The channels that it reads.
+    pub(super) reads: BTreeSet<ChannelId>,
+}
 
 /// Everything that workers need.
 pub(super) struct Team {
@@ -50,10 +60,7 @@ pub(super) struct Team {
     pub(super) catalog: Catalog,
     /// The first message id that could be meant for this team: of the moment its workspace was made.
     pub(super) born: MessageId,
-    /// Whether Discord told of all channels that the look back under way has to read.
-    pub(super) look_back_is_whole: AtomicBool,
-    /// Whether another one is planned, because it is not.
-    pub(super) look_back_is_planned: AtomicBool,
+    pub(super) look_back: Mutex<LookBackState>,
     pub(super) serves: BTreeSet<Role>,
     pub(super) slots: Arc<Semaphore>,
     /// A place for each change that may be proven at the same time.

@@ -288,7 +288,7 @@ fn begin_again(disk: &dyn Disk, root: &Path, path: &str, error: FileError) -> Fi
     let outwards = parts.chain([path]).collect::<Vec<_>>().into_iter().rev();
     for part in outwards {
         // What is a folder as it should be holds others, which stay where they are.
-        if part != path && disk.node(&root.join(part))? == Some(Node::Folder) {
+        if part != path && matches!(disk.node(&root.join(part)), Ok(Some(Node::Folder))) {
             continue;
         }
         let Ok(aside) = free_name(disk, root, part) else { continue };

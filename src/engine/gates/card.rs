@@ -70,11 +70,11 @@ pub(in crate::engine) fn open(
     let Some(request) = turn.edit(id) else { return };
     request.work.gate_id = Some(gate_id.clone());
     turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
-    post(turn, gate);
+    post(turn, gate, None);
 }
 
-/// Saves an open gate and posts its card.
-pub(in crate::engine) fn post(turn: &mut Turn<'_>, gate: Gate) {
+/// Saves an open gate and posts its card, at some time or at once.
+pub(in crate::engine) fn post(turn: &mut Turn<'_>, gate: Gate, not_before: Option<Timestamp>) {
     let (id, gate_id, kind, version) =
         (gate.request_id.clone(), gate.gate_id.clone(), gate.kind, gate.version);
     let Some(request) = turn.request(&id) else { return };
@@ -123,6 +123,7 @@ pub(in crate::engine) fn post(turn: &mut Turn<'_>, gate: Gate) {
     };
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
     outgoing.request_id = Some(id);
+    outgoing.not_before = not_before;
     turn.send(outgoing);
 }
 
