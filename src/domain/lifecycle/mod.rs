@@ -222,15 +222,16 @@ impl Lifecycle {
             .filter(move |step| is_usual(step.kind) && first(step.kind) == Some(step.name))
     }
 
-    /// The steps that a request comes by where each leads on along its first outcome, those that it passes over among
-    /// them.
+    /// The steps that a request comes by until it lands, where each leads on along its first outcome; those that it passes
+    /// over are among them.
     #[must_use]
     pub fn straight_way(&self) -> Vec<StepName> {
         let mut way = Vec::new();
         let mut next = Some(self.begin);
         while let Some(step) = next.filter(|name| !way.contains(name)) {
             way.push(step);
-            next = self.step(step).and_then(|step| step.edges().next()).map(|(_, edge)| edge.to);
+            let leads_on = self.step(step).filter(|step| step.kind != StepKind::Land);
+            next = leads_on.and_then(|step| step.edges().next()).map(|(_, edge)| edge.to);
         }
         way
     }

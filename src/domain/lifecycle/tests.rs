@@ -403,3 +403,19 @@ fn a_sprint_ends_and_asks_people_where_it_cannot_be_planned() {
         "no request has such a step",
     );
 }
+
+#[test]
+fn the_straight_way_ends_where_a_request_lands() {
+    let way = Lifecycle::built_in().straight_way();
+    let names: Vec<&str> = way.iter().map(StepName::as_str).collect();
+    let wanted = [
+        "research_initial",
+        "planner_draft",
+        "architect_guidance",
+        "developer_build",
+        "architect_review",
+        "qa_validation",
+        "closeout",
+    ];
+    assert_eq!(names, wanted);
+}
