@@ -13,8 +13,6 @@ use crate::platform::clock;
 
 /// Clocks of Discord and of this machine differ by less than this from what was seen of them last.
 const CLOCK_MARGIN_MS: u64 = 120_000;
-/// A day in milliseconds.
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Pages of 100 that are looked at: more is not said in one channel while a message waits.
 const PAGES: usize = 100;
 /// The first millisecond that Discord's ids count from.
@@ -51,8 +49,7 @@ impl History {
     ) -> Result<History, RestError> {
         // Whoever has set the clock back meanwhile has put `since` into the future: how far is not known.
         let now = Timestamp::new(clock::now());
-        let a_day_ago = Timestamp::from_millis(now.millis() - DAY_MS);
-        let since = if since > now { a_day_ago } else { since };
+        let since = if since > now { now.day_before() } else { since };
         let mut after = watermark(since, rest.pool().skew_seconds().unwrap_or(0));
         let mut messages = Vec::new();
         for _ in 0..PAGES {

@@ -82,6 +82,12 @@ impl Timestamp {
         Self(delta.and_then(|delta| self.0.checked_add_signed(delta)).unwrap_or(last).min(last))
     }
 
+    /// The instant a day before this one.
+    #[must_use]
+    pub fn day_before(self) -> Self {
+        Self(self.0 - chrono::TimeDelta::days(1))
+    }
+
     /// The beginning of the next day in a zone: midnight, or the first instant that its clocks show after it.
     #[must_use]
     pub fn next_day(self, zone: Tz) -> Self {

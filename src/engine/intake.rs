@@ -59,7 +59,7 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
     turn.mark_taken(&message);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
-        turn.mark_idle(&message, say::digest(&message.content));
+        mark_idle(turn, &message);
         let failed = message.attachments.len();
         if failed == 0 && !message.addressed && message.guild_id.is_some() {
             // A sticker, a poll or what only Discord may read, among people.
@@ -71,7 +71,7 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     let limit = turn.policy.limits.message_chars;
     if message.content.chars().count() > limit {
-        turn.mark_idle(&message, say::digest(&message.content));
+        mark_idle(turn, &message);
         reply(turn, &message, "too_long", json!({ "limit": limit }));
         return Answer::Ignored("too long");
     }
@@ -98,7 +98,7 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Accepted;
     }
     if asks_for_nothing(turn, &message) {
-        turn.mark_idle(&message, say::digest(&message.content));
+        mark_idle(turn, &message);
         return Answer::Ignored("it asks for nothing");
     }
     if let Some(id) = duplicate_of(turn, &message) {
@@ -110,6 +110,11 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     create(turn, &granted, &message);
     Answer::Accepted
+}
+
+/// Notes that nothing came of a message.
+fn mark_idle(turn: &mut Turn<'_>, message: &Message) {
+    turn.mark_idle(message, say::digest(&message.content));
 }
 
 /// Whether a message in the room of a request that has ended is no more than thanks, or words to somebody else.

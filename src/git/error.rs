@@ -65,12 +65,13 @@ pub enum GitError {
         /// How large it is.
         bytes: u64,
     },
-    /// A file was made that git does not take: by its name, or by what a rule of the repository says of it.
+    /// A file was made that git does not take, by its name, or by what a rule of the repository says of it; or something
+    /// that nobody could read to its end.
     #[error("git does not take {path:?}: {reason}; remove it, or give it another name")]
     NotTaken {
         /// Relative to the project's root.
         path: PathBuf,
-        /// Git's own words.
+        /// Why, in git's own words or in ours.
         reason: String,
         /// Others of which the same look found such a thing.
         others: Vec<PathBuf>,

@@ -60,7 +60,7 @@ pub(super) fn remove_dir_all(path: &Path) -> io::Result<()> {
             }
             Err(Errno::ISDIR | Errno::PERM) => {
                 // A folder that moves is written as well.
-                open_up(fd, &name)?;
+                give_rights(fd, &name)?;
                 let first = &mut levels[0];
                 loop {
                     let up = CString::new(format!(".removed-{moved}"))?;
@@ -89,7 +89,7 @@ fn enter(above: BorrowedFd<'_>, name: CString) -> io::Result<Level> {
     let open = || rustix::fs::openat(above, &name, FOLDER, Mode::empty());
     let fd = match open() {
         Err(Errno::ACCESS) => {
-            open_up(above, &name)?;
+            give_rights(above, &name)?;
             open()
         }
         opened => opened,
@@ -119,7 +119,7 @@ fn allowed(
 }
 
 /// Gives the owner of a folder all rights to it. It is held before, so that it is none that a link leads to.
-fn open_up(above: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
+fn give_rights(above: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
     let held = rustix::fs::openat(
         above,
         name,

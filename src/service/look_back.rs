@@ -103,9 +103,6 @@ impl LookBack {
     }
 }
 
-/// A day in milliseconds.
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-
 /// Asks for what was written while nobody listened: in the channels that were read before from where
 /// that ended, in the others from when the team was last there. What is older was not said to it.
 async fn catch_up(team: &Arc<Team>) {
@@ -119,7 +116,7 @@ async fn catch_up(team: &Arc<Team>) {
     });
     // The team was there when the latest of these was written. A look back may have been cut short: a day more.
     let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
-    let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
+    let away = latest.written_at().day_before();
     let look_back = LookBack { since: away, known: marks.keys().copied().collect() };
     let (root, wanted) = (team.root().to_owned(), look_back.clone());
     let noted = tasks::blocking(move || wanted.noted(&root)).await;

@@ -381,6 +381,36 @@ fn reset_is_exact_and_lost_work_is_kept() {
     assert_eq!(repo.git(&["show", "refs/teams/lost/run-1:deep/er/new.txt"]), "x");
 }
 
+/// A person is asked about what runs by a file, whatever name leads to it, and where it goes.
+#[test]
+fn a_change_tells_what_runs_by_a_link_and_by_a_file_that_moved() {
+    let repo = Repo::new();
+    repo.write("setup.cfg", "[flake8]\nmax-line-length = 79\n");
+    repo.write("config/py.toml", "[tool.ruff]\nselect = [\"E\"]\n");
+    repo.write("docs/team.md", "Be kind.\n");
+    for (target, link) in [("docs/team.md", "CLAUDE.md"), ("config/py.toml", "pyproject.toml")] {
+        std::os::unix::fs::symlink(target, repo.path.join(link)).unwrap();
+    }
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "settings"]);
+    let worktree = repo.worktree();
+    let at = |path: &str| worktree.path().join(path);
+    std::fs::rename(at("setup.cfg"), at("docs/setup.cfg.txt")).unwrap();
+    put(&at("config/py.toml"), "[tool.ruff]\nselect = []\n");
+    put(&at("docs/team.md"), "Be quick.\n");
+    let marks = teams::git::content_marks(&repo.project(), &repo.commit(&worktree)).unwrap();
+    let told: Vec<String> = marks.iter().map(|it| serde_json::to_string(it).unwrap()).collect();
+    assert_eq!(
+        told,
+        [
+            r#"{"path":"config/py.toml","what":"linked","name":"pyproject.toml"}"#,
+            r#"{"path":"docs/team.md","what":"linked","name":"CLAUDE.md"}"#,
+            r#"{"path":"pyproject.toml","what":"part","name":"tool.ruff"}"#,
+            r#"{"path":"setup.cfg","what":"part","name":"flake8"}"#,
+        ]
+    );
+}
+
 fn make_deep(top: &Path, levels: usize) {
     use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
     std::fs::create_dir(top).unwrap();

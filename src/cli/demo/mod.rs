@@ -93,7 +93,7 @@ async fn play(args: &Args) -> Result<(), Failure> {
     home.write_workspace(&guild.info, &args.agent, args.model_url.as_deref(), times)?;
     let mut team = team::Team::start(&home, &guild.info, args.plug())?;
     let rehearses = match (&simulation, args.agent.kind) {
-        (Some(_), _) => "a plan",
+        (Some(_), _) => "plan",
         (None, AgentKind::Rehearsal) => "tasks",
         (None, _) => "",
     };

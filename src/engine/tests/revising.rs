@@ -437,15 +437,21 @@ fn words_in_a_thread_that_discord_has_made_and_not_told_of_are_heard() {
     assert!(matches!(world.submit(Event::Message(other)), Answer::Ignored(_)));
 }
 
+/// A request whose planner asks something, with its room.
+fn blocked_in_a_room() -> (World, RequestId, ChannelId) {
+    let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
+    world.deliver();
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let mut said = result(Role::Planner, serde_json::json!({}));
+    (said.status, said.error) = (ResultStatus::Blocked, "which red?".to_owned());
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+    (world, id, room)
+}
+
 #[test]
 fn the_message_of_a_blocked_request_loses_its_buttons_when_it_goes_on_or_ends() {
     for goes_on in [true, false] {
-        let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
-        world.deliver();
-        let todo = work_until(&mut world, |role, _| role == Role::Planner);
-        let mut said = result(Role::Planner, serde_json::json!({}));
-        (said.status, said.error) = (ResultStatus::Blocked, "which red?".to_owned());
-        report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+        let (mut world, id, room) = blocked_in_a_room();
         world.deliver();
         let (_, card) = world.request(&id).blocked.and_then(|it| it.card).expect("it is posted");
         let is_bare = |world: &World| {
@@ -476,12 +482,7 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         ("그 요청 취소해 주십시오", "취소하지 마세요"),
         ("이 요청은 취소해 주세요", "cancel the old one and take the dark one"),
     ] {
-        let (mut world, id, room) = in_a_room(|world| !world.state.envelopes.is_empty());
-        world.deliver();
-        let todo = work_until(&mut world, |role, _| role == Role::Planner);
-        let mut said = result(Role::Planner, serde_json::json!({}));
-        (said.status, said.error) = (ResultStatus::Blocked, "which red?".to_owned());
-        report(&mut world, &todo, RunOutcome::Result(Arc::new(said)));
+        let (mut world, id, room) = blocked_in_a_room();
         assert_eq!(world.request(&id).status, RequestStatus::Blocked);
         let message = world.words(room, 700, words);
         world.submit(Event::Message(message));
