@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{clock, closeout, gates, handoff, outbox, say, sprint, train};
+use super::{budget, clock, closeout, gates, handoff, outbox, say, sprint, train};
 use crate::domain::config::AgentKind;
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::envelope::Envelope;
@@ -30,6 +30,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         turn.wake(Wake::Effect(effect));
     }
     cut_off(turn);
+    share_budgets(turn);
     gates::spending::ask_by_new_limits(turn);
     ask_by_new_guards(turn);
     sprint::without_request(turn);
@@ -107,6 +108,17 @@ fn cut_off(turn: &mut Turn<'_>) {
                 what,
                 json!({ "what": effect.kind.name(), "branch": turn.policy.branch }),
             );
+        }
+    }
+}
+
+/// What runs have spent that are over since those under way began is in no worker's memory any more.
+fn share_budgets(turn: &mut Turn<'_>) {
+    let before = turn.before();
+    for run in before.runs.values() {
+        let shared_budgets = budget::shared(turn, run);
+        if shared_budgets != run.shared_budgets {
+            turn.save(Run { shared_budgets, ..Run::clone(run) });
         }
     }
 }

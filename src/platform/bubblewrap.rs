@@ -24,9 +24,15 @@ const ALWAYS: [&str; 7] = [
 ];
 /// A network of its own, with nothing in it but a loopback.
 const OWN_NETWORK: &str = "--unshare-net";
-/// Folders of its own. The size keeps a program from filling the memory.
-const OWN: [&str; 12] = [
+/// Folders of its own. The sizes keep a program from filling the memory.
+const OWN: [&str; 18] = [
     "--dev",
+    "/dev",
+    "--size",
+    "2147483648",
+    "--tmpfs",
+    "/dev/shm",
+    "--remount-ro",
     "/dev",
     "--proc",
     "/proc",
@@ -102,6 +108,14 @@ pub fn base(network: Network) -> Vec<String> {
     }
     all.extend(OWN.iter().map(|word| (*word).to_owned()));
     all
+}
+
+/// The end of the mounts: the root, and the empty folders that stand for something hidden, take nothing, else they would
+/// take all of the memory.
+pub fn close(empty: &[String], all: &mut Vec<String>) {
+    for folder in empty.iter().map(String::as_str).chain(["/"]) {
+        all.extend(["--remount-ro", folder].map(str::to_owned));
+    }
 }
 
 /// Finds bubblewrap and shows that it works, by running it.

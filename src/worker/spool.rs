@@ -60,17 +60,21 @@ impl Spool {
         }
     }
 
-    /// What is to be done, as it was kept first: an agent that has begun goes by that.
-    pub(super) fn keep_job(&self, job: JobSpec, given: u32) -> Result<KeptJob, SpoolError> {
-        if let Some((job, given)) = self.read::<(JobSpec, u32)>(JOB)? {
+    /// What is to be done, as it was kept first: an agent that has begun goes by that. What it may spend together with others
+    /// is what the hub says now, which knows what they have spent meanwhile.
+    pub(super) fn keep_job(&self, offered: JobSpec, given: u32) -> Result<KeptJob, SpoolError> {
+        if let Some((mut job, given)) = self.read::<(JobSpec, u32)>(JOB)? {
+            if let (Some(kept), Some(now)) = (&mut job.proxy, offered.proxy) {
+                kept.shared_budgets = now.shared_budgets;
+            }
             let applied = self.read(APPLIED)?.unwrap_or(given);
             return Ok(KeptJob { job, applied, is_resumed: true });
         }
         // A build that kept no jobs may have begun with it.
         let is_resumed = files::exists(&self.0);
         files::create_dir_all(&self.0)?;
-        self.write(JOB, &(&job, given))?;
-        Ok(KeptJob { job, applied: given, is_resumed })
+        self.write(JOB, &(&offered, given))?;
+        Ok(KeptJob { job: offered, applied: given, is_resumed })
     }
 
     pub(super) fn keep_applied(&self, number: u32) -> Result<(), SpoolError> {

@@ -221,6 +221,34 @@ async fn what_an_agent_that_is_cut_off_had_handed_in_counts() {
     }
 }
 
+/// The work is done and paid for; only its answer is asked for again.
+#[tokio::test]
+async fn work_is_kept_when_the_team_goes_while_its_answer_is_repaired() {
+    for has_outcome in [true, false] {
+        let place = place().await;
+        let spec = scripted(&place, "cut-repair", "prose");
+        let outcome = place.run(&spec).await;
+        assert_eq!(outcome.repairs, 1);
+        std::fs::remove_file(spec.run_dir.join("result.json")).unwrap();
+        // As if the repair had been under way still.
+        let repair = spec.run_dir.join("turn-1");
+        let exit = repair.join("exit.json");
+        if has_outcome {
+            let text = std::fs::read_to_string(&exit).unwrap();
+            std::fs::write(&exit, text.replace("\"exit\"", "\"parent_gone\"")).unwrap();
+            std::fs::write(repair.join("stdout.spool"), "").unwrap();
+        } else {
+            for file in ["exit.json", "stdout.spool"] {
+                std::fs::remove_file(repair.join(file)).unwrap();
+            }
+        }
+        let adopted = adopt(&spec).await.expect("an outcome");
+        assert_eq!(adopted.outcome, outcome.outcome);
+        assert_eq!((adopted.session_id, adopted.usage), (outcome.session_id, outcome.usage));
+        assert!(spec.run_dir.join("turn-2").exists(), "it was asked again");
+    }
+}
+
 #[tokio::test]
 async fn a_finished_turn_of_a_killed_team_is_adopted_also_after_words() {
     let place = place().await;

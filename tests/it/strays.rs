@@ -24,6 +24,7 @@ echo '{"type":"thread.started","thread_id":"t"}'
 echo '{"type":"item.started","item":{"id":"1","type":"command_execution","command":"stay"}}'
 case $(cat "$here/way") in
   done) cat "$here/answer"; exit 0 ;;
+  stays) cat "$here/answer" ;;
   crash) kill -9 $$ ;;
   go) read -r _ < "$here/go"; cat "$here/answer"; exit 0 ;;
 esac
@@ -73,6 +74,8 @@ async fn then(spec: &RunSpec, watch: Watch, act: impl FnOnce()) -> AgentOutcome 
 async fn no_process_of_a_run_is_left_however_it_ends() {
     let ends = [
         ("done", None),
+        // It says that it is done, and does not end.
+        ("stays", None),
         ("crash", Some(FailKind::Crash)),
         ("cancel", Some(FailKind::Cancelled)),
         ("wall", Some(FailKind::WallTimeout)),

@@ -259,7 +259,8 @@ async fn a_program_does_not_go_on_whose_supervisor_was_killed() {
     // With its supervisor the kernel may have ended the program itself, and left what that had begun.
     for (waits, ends) in [(true, false), (false, false), (true, true)] {
         let folder = tempfile::tempdir().unwrap();
-        let (spec, run_dir) = shell(folder.path(), "sleep 1000 & echo up; sleep 1000");
+        let stays = "setsid sleep 1000 & sleep 1000 & echo up; sleep 1000";
+        let (spec, run_dir) = shell(folder.path(), stays);
         let mut supervised = SupervisedProgram::start(&spec, &run_dir).unwrap();
         line(&mut supervised, "up").await;
         assert!(marked(folder.path()).len() > 1);

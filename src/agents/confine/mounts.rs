@@ -8,7 +8,7 @@ use crate::agents::run::{ProjectView, RunSpec};
 use crate::agents::sandbox::WriteAccess;
 use crate::platform::beneath::Folder;
 use crate::platform::files;
-use crate::platform::landlock::{Below, DEVICES, Rules};
+use crate::platform::landlock::{self, Below, DEVICES, Rules};
 
 /// Where the repository is seen whose own place is that of the worktree's link.
 pub(crate) const REPOSITORY: &str = "/run/teams/repository";
@@ -232,21 +232,21 @@ impl SandboxMounts {
     /// given piece by piece.
     pub(super) fn rules(&self, own: &Path) -> Rules {
         let seen: BTreeMap<PathBuf, Show> = self.seen(own).into_iter().collect();
-        let hidden: Vec<&PathBuf> = seen
+        let hidden: Vec<&Path> = seen
             .iter()
             .filter(|(_, show)| matches!(show, Show::EmptyFolder | Show::EmptyFile))
-            .map(|(path, _)| path)
+            .map(|(path, _)| path.as_path())
             .collect();
         let mut rules = Rules::default();
         rules.write.extend(DEVICES.map(PathBuf::from));
         let system = SYSTEM.iter().map(PathBuf::from).chain([PathBuf::from("/proc")]);
         for path in system.filter(|path| !places::is_link(path)) {
-            pieces(&path, &hidden, &mut rules.read);
+            landlock::pieces(&path, &hidden, &mut rules.read);
         }
         let (mut read, mut write) = (Vec::new(), Vec::new());
         for (path, show) in &seen {
             match show {
-                Show::Read => pieces(path, &hidden, &mut read),
+                Show::Read => landlock::pieces(path, &hidden, &mut read),
                 Show::Write => write.push(path.clone()),
                 Show::EmptyFolder | Show::EmptyFile => {}
             }
@@ -266,19 +266,6 @@ impl SandboxMounts {
             }
         }
         rules
-    }
-}
-
-fn pieces(path: &Path, hidden: &[&PathBuf], into: &mut Vec<PathBuf>) {
-    if hidden.iter().any(|one| path == one.as_path()) {
-        return;
-    }
-    if !hidden.iter().any(|one| one.starts_with(path)) {
-        into.push(path.to_owned());
-        return;
-    }
-    for inner in files::list(path).unwrap_or_default() {
-        pieces(&inner, hidden, into);
     }
 }
 

@@ -82,10 +82,12 @@ impl EarlierTurn {
     ) -> Result<(EarlierTurn, Exit), RunError> {
         let mut ended = pin!(adoption.wait());
         let mut cancelled = false;
-        // When one over its budget is asked to end.
+        // When one that is over, or over its budget, is asked to end.
         let mut asked_at: Option<Instant> = None;
         // When patience with one that was asked is over.
         let mut at_last: Option<Instant> = None;
+        // One that is over was given the time to end by itself.
+        let mut may_end = false;
         // The earlier team was about to stop it.
         let mut is_stuck = files::exists(&self.folder.join(STUCK));
         if is_stuck {
@@ -122,6 +124,10 @@ impl EarlierTurn {
                         Ok::<_, RunError>(self)
                     })
                     .await??;
+                    if self.turn.is_over() && !may_end && at_last.is_none() {
+                        may_end = true;
+                        asked_at = Some(Instant::now() + GRACE);
+                    }
                 }
             }
         };

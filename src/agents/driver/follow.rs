@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::folder::turn_dir;
-use super::keep::{TurnPurpose, forget_submitted, write_json};
+use super::keep::{TurnPurpose, forget_submitted, read_json, write_json};
 use super::launch::{LaunchInput, access, launch};
 use super::memory::Driver;
 use super::rollout::Rollout;
@@ -95,7 +95,24 @@ impl CutOff {
     }
 }
 
+/// Whether a turn was ended together with its team before it had said how it ends.
+pub(super) fn is_cut_off(turn: &Turn, exit: &Exit) -> bool {
+    exit.ended_by == EndedBy::ParentGone && !turn.is_over()
+}
+
 impl FinishedTurn {
+    /// One of an earlier team, with what it was interrupted for.
+    pub(super) fn again(
+        folder: &Path,
+        (number, purpose): (u32, TurnPurpose),
+        turn: Turn,
+        exit: Exit,
+    ) -> Result<FinishedTurn, RunError> {
+        let words = read_json(folder, WORDS)?.unwrap_or_default();
+        let (hint, stuck) = (read_json(folder, HINT)?, read_json(folder, STUCK)?);
+        Ok(FinishedTurn { number, purpose, turn, exit, words, hint, stuck })
+    }
+
     /// What it was interrupted for, where that is why it ended, or where it was done anyway and has yet to
     /// hear people's words. A hint has nothing to say to one that is done.
     pub(super) fn to_go_on_with(&self) -> Option<CutOff> {
@@ -383,7 +400,8 @@ impl RunningTurn<'_> {
                 if cancelled && !interrupted {
                     interrupted = true;
                     self.program.interrupt().await;
-                } else if self.speaks && !input_ended {
+                } else if !input_ended {
+                    // One that has no more to say has the grace time to end, whether it reads its input or not.
                     input_ended = true;
                     self.program.end_input().await;
                 }

@@ -16,9 +16,7 @@ use crate::agents::error::RunError;
 use crate::agents::prompt::{self, PromptInput};
 use crate::agents::rehearsal::{self, Brief, RehearsalSettings};
 use crate::agents::run::{Agent, AgentOutcome, RunSpec};
-use crate::agents::run_folder::{
-    BASELINE, HINT, PROMPT, RESULT, SCHEMA, SECTIONS, SPEC, STUCK, WORDS,
-};
+use crate::agents::run_folder::{BASELINE, PROMPT, RESULT, SCHEMA, SECTIONS, SPEC};
 use crate::agents::sandbox::WriteAccess;
 use crate::agents::sent::PromptRecord;
 use crate::agents::turn::{Answer, Failure};
@@ -41,7 +39,7 @@ mod rollout;
 mod usage_count;
 mod watch;
 
-use again::EarlierTurn;
+use again::{EarlierTurn, read_again};
 pub(super) use folder::turn_name;
 use folder::{STDERR_TAIL, end_turn, keep, turn_dir, turns};
 use follow::{CutOff, FinishedTurn, Start};
@@ -70,7 +68,9 @@ impl Driver {
         let spec = fresh.as_ref().unwrap_or(spec);
         let outcome = match self.begin(spec, contract, watch).await {
             Ok(ended) => {
-                self.settle(spec, contract, watch, ended, Progress::begun(spec), label).await
+                let mut progress = Progress::begun(spec);
+                progress.take_in(spec, &ended);
+                self.settle(spec, contract, watch, ended, progress, label).await
             }
             Err(error) => failed(&error, label),
         };
@@ -99,12 +99,12 @@ impl Driver {
         };
         let folder = turn_dir(&spec, number);
         let state = supervise::adopt(&folder)?;
-        if matches!(state, RunFolderState::Never) {
+        let purpose = TurnPurpose::of(&folder, number)?;
+        if matches!(state, RunFolderState::Never) && !purpose.repairing {
             return Ok(None);
         }
-        let purpose = TurnPurpose::of(&folder, number)?;
         let spec = Arc::new(spec);
-        let (earlier, turn) = {
+        let (mut progress, turn) = {
             // It may be much.
             let (spec, folder) = (Arc::clone(&spec), folder.clone());
             tasks::blocking(move || {
@@ -114,27 +114,31 @@ impl Driver {
             .await??
         };
         let (turn, exit) = match state {
-            RunFolderState::Never => return Ok(None),
-            RunFolderState::Finished(exit) => (turn, exit),
+            RunFolderState::Never => (turn, None),
+            RunFolderState::Finished(exit) => (turn, Some(exit)),
             RunFolderState::Running(adoption) => {
-                turn.until_its_end(&adoption, earlier.usage, watch).await?
+                let (turn, exit) = turn.until_its_end(&adoption, progress.usage, watch).await?;
+                (turn, Some(exit))
             }
         };
         let turn = {
             let watch = watch.clone();
             tasks::blocking(move || turn.finish(&watch)).await??
         };
+        progress.add(&spec, number, &turn);
         // It could not go on without somebody to talk to. What it had handed in counts, unless it was changing something
         // again.
-        let is_cut_off = exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over();
-        if is_cut_off && (turn.is_at_work() || submitted(run_dir).is_none()) {
-            return Ok(None);
-        }
+        let has_result = !turn.is_at_work() && submitted(run_dir).is_some();
+        let ended = match exit.filter(|exit| has_result || !follow::is_cut_off(&turn, exit)) {
+            Some(exit) => Some(FinishedTurn::again(&folder, (number, purpose), turn, exit)?),
+            None => {
+                let spec = Arc::clone(&spec);
+                tasks::blocking(move || repaired_turn(&spec, (number, purpose))).await??
+            }
+        };
+        let Some(ended) = ended else { return Ok(None) };
         let label = self.label(&spec).await;
-        let words = read_json(&folder, WORDS)?.unwrap_or_default();
-        let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
-        let ended = FinishedTurn { number, purpose, turn, exit, words, hint, stuck };
-        let outcome = self.settle(&spec, contract, watch, ended, earlier, label).await;
+        let outcome = self.settle(&spec, contract, watch, ended, progress, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
     }
@@ -160,7 +164,7 @@ impl Driver {
         self.turn(spec, &start, &schema, watch).await
     }
 
-    /// Judges a turn, and asks for repairs while the answer does not follow the contract.
+    /// Judges a turn that `progress` knows of, and asks for repairs while the answer does not follow the contract.
     async fn settle(
         &self,
         spec: &RunSpec,
@@ -171,10 +175,11 @@ impl Driver {
         label: String,
     ) -> AgentOutcome {
         let outcome = loop {
-            let (number, purpose) = (ended.number + 1, ended.purpose);
+            // Not the one after the judged one, where a repair of that was cut off before.
+            let (number, purpose) = (turns(&spec.run_dir), ended.purpose);
             progress.repairs = purpose.repairs;
             let cut_off = ended.to_go_on_with();
-            let judged = self.judge(spec, contract, ended, &mut progress);
+            let judged = self.judge(spec, contract, ended);
             let next = match (judged, cut_off) {
                 // It was interrupted for words, and goes on with them.
                 (_, Some(cut)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
@@ -195,7 +200,10 @@ impl Driver {
                 }
             };
             match next {
-                Ok(next) => ended = next,
+                Ok(next) => {
+                    progress.take_in(spec, &next);
+                    ended = next;
+                }
                 Err(error) => break failed(&error, label.clone()).outcome,
             }
         };
@@ -222,14 +230,11 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         ended: FinishedTurn,
-        progress: &mut Progress,
     ) -> Result<Box<RoleResult>, RejectedAnswer> {
         let FinishedTurn { number, turn, exit, stuck, .. } = ended;
-        progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
-        progress.add(spec, number, &turn);
         let submitted = submitted(&spec.run_dir);
         let is_over_budget = stuck.as_ref().is_some_and(|it| it.kind == FailKind::Budget);
-        let is_cut_off = exit.ended_by == EndedBy::ParentGone && !turn.is_over();
+        let is_cut_off = follow::is_cut_off(&turn, &exit);
         // A result that was taken counts, whatever came of the agent's last words. Not where it was changing something again,
         // or was told something in this turn: that may have come after the result.
         let is_handed_in = submitted.is_some() && !turn.is_at_work() && turn.heard.is_empty();
@@ -361,6 +366,25 @@ pub async fn end(run_dir: &Path) -> Result<(), RunError> {
         end_turn(&run_dir.join(turn_name(number))).await?;
     }
     Ok(())
+}
+
+/// The turn that ended last of an earlier team, where whatever was begun after it only was to say its answer again and
+/// was cut off. Blocks.
+fn repaired_turn(
+    spec: &RunSpec,
+    (mut number, mut purpose): (u32, TurnPurpose),
+) -> Result<Option<FinishedTurn>, RunError> {
+    while let Some(before) = number.checked_sub(1).filter(|_| purpose.repairing) {
+        let folder = turn_dir(spec, before);
+        (number, purpose) = (before, TurnPurpose::of(&folder, before)?);
+        if let RunFolderState::Finished(exit) = supervise::adopt(&folder)? {
+            let turn = read_again(spec, folder.clone(), purpose)?;
+            if !follow::is_cut_off(&turn, &exit) {
+                return FinishedTurn::again(&folder, (number, purpose), turn, exit).map(Some);
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The sections of the run's prompt that were cut.

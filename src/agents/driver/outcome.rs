@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::again::read_again;
 use super::folder::{input_bytes, interrupted_for, turn_dir, turns};
+use super::follow::FinishedTurn;
 use super::hand_over::{self, Weight};
 use super::keep::{TurnPurpose, read_json, remember_usage};
 use super::usage_count::UsageCount;
@@ -58,6 +59,12 @@ impl Progress {
         }
         progress.heard.extend(interrupted_for(spec, number));
         Ok(progress)
+    }
+
+    /// Takes in a turn that is over.
+    pub(super) fn take_in(&mut self, spec: &RunSpec, ended: &FinishedTurn) {
+        self.dropped += ended.exit.dropped_stdout + ended.exit.dropped_stderr;
+        self.add(spec, ended.number, &ended.turn);
     }
 
     /// Takes in what a turn came to.

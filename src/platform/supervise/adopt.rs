@@ -5,12 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::tree::ProcessStart;
 use super::{
-    Exit, LOCK_FILE, Result, STARTED_FILE, SuperviseError, lost, millis, read_exit, read_json, tree,
+    Exit, LOCK_FILE, Result, SPEC_FILE, STARTED_FILE, Spec, SuperviseError, lost, millis,
+    read_exit, read_json, tree,
 };
 use crate::platform::files::{self, FileError};
 use crate::platform::tasks;
@@ -68,8 +69,8 @@ pub fn adopt(run_dir: &Path) -> Result<RunFolderState> {
 /// How long a killed program is waited for.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Kills what is left of the process group of a program whose supervisor was killed: nobody looks after it any more, and
-/// it would go on writing where the next one begins.
+/// Kills what is left of a program whose supervisor was killed: nobody looks after it any more, and it would go on writing
+/// where the next one begins.
 ///
 /// # Errors
 /// [`SuperviseError::StillAlive`].
@@ -83,15 +84,17 @@ fn end_orphan(run_dir: &Path) -> Result<()> {
         return Ok(());
     }
     let deadline = Instant::now() + KILL_LIMIT;
-    while let Some(group) = Pid::from_raw(child_pid).filter(|_| tree::group_lives(child_pid)) {
-        // Gone meanwhile is what was wanted.
-        let _ = kill_process_group(group, Signal::KILL);
+    loop {
+        let left = tree::left_of(child_pid, run_dir);
+        if left.is_empty() {
+            return Ok(());
+        }
+        left.into_iter().for_each(|process| signal(process, Signal::KILL));
         if Instant::now() > deadline {
             return Err(SuperviseError::StillAlive { path: run_dir.to_owned() });
         }
         thread::sleep(millis(10));
     }
-    Ok(())
 }
 
 /// What came of a run whose supervisor is gone. Where that was killed, its program does not go on.
@@ -122,26 +125,40 @@ impl Adoption {
         }
     }
 
-    /// Asks the program to stop (SIGINT). The control pipe went with the earlier team.
+    /// Asks the program to stop (SIGINT), or what is in its sandbox. The control pipe went with the earlier team.
     pub fn interrupt(&self) -> Result<()> {
-        self.signal(Signal::INT)
+        let spec: Option<Spec> = read_json(&self.run_dir.join(SPEC_FILE))?;
+        if let Some(program) = self.program()?
+            && !(spec.is_some_and(|spec| spec.holds_inside) && tree::interrupt_inside(program))
+        {
+            signal(program, Signal::INT);
+        }
+        Ok(())
     }
 
     /// Kills the program; its supervisor then ends everything that came from it.
     pub fn kill(&self) -> Result<()> {
-        self.signal(Signal::KILL)
-    }
-
-    fn signal(&self, signal: Signal) -> Result<()> {
-        let started: Option<StartRecord> = read_json(&self.run_dir.join(STARTED_FILE))?;
-        // The number stays the program's own while its supervisor has not reaped it; a run that
-        // ended in between has its outcome on disk and is left alone.
-        if read_exit(&self.run_dir)?.is_none()
-            && let Some(pid) = started.and_then(|started| Pid::from_raw(started.child_pid))
-        {
-            // An error means that it is gone, which is what was asked for.
-            let _ = kill_process(pid, signal);
+        if let Some(program) = self.program()? {
+            signal(program, Signal::KILL);
         }
         Ok(())
+    }
+
+    /// The number of the program while it lives. Its supervisor says how it ended only when nothing of it is left, and the
+    /// number may be another one's by then.
+    fn program(&self) -> Result<Option<i32>> {
+        let started: Option<StartRecord> = read_json(&self.run_dir.join(STARTED_FILE))?;
+        let lives = |it: &StartRecord| {
+            let now = tree::began(it.child_pid);
+            now.is_some() && (it.began.is_none() || it.began == now)
+        };
+        Ok(started.filter(lives).map(|it| it.child_pid))
+    }
+}
+
+fn signal(program: i32, signal: Signal) {
+    if let Some(program) = Pid::from_raw(program) {
+        // An error means that it is gone, which is what was asked for.
+        let _ = kill_process(program, signal);
     }
 }

@@ -39,10 +39,12 @@ impl SpoolReader {
         SpoolReader { path, file: None, offset: 0 }
     }
 
-    /// What was written since the last call, at most 256 KiB; empty where there is nothing new yet.
+    /// What was written since the last call, at most 256 KiB; empty where there is nothing new yet, or no spool because
+    /// the program never began.
     pub fn read(&mut self) -> Result<Vec<u8>> {
         let file = match &mut self.file {
             Some(file) => file,
+            None if !files::exists(&self.path) => return Ok(Vec::new()),
             None => self.file.insert(files::open(&self.path)?),
         };
         let mut piece = Vec::new();
@@ -75,6 +77,10 @@ pub(super) struct SpoolWriter {
     over: u64,
     cut_from_lines: u64,
 }
+
+/// How often over a program that is ended for its output may write what is kept of it: a line without end never reaches
+/// the cap.
+const CUT: u64 = 16;
 
 impl SpoolWriter {
     pub(super) fn new(file: File, on_cap: OnCap, max_line: u64, max_total: u64) -> SpoolWriter {
@@ -112,7 +118,8 @@ impl SpoolWriter {
         self.file.write_all(&kept[..fits])?;
         self.written += fits as u64;
         let rest = &kept[fits..];
-        if rest.is_empty() {
+        let is_endless = self.cut_from_lines > self.max_total.saturating_mul(CUT);
+        if rest.is_empty() && !is_endless {
             return Ok(SpoolSpace::Left);
         }
         self.over += rest.len() as u64;
@@ -175,6 +182,12 @@ mod tests {
     fn the_total_cap_ends_or_drops() {
         let (room, dropped, text) = spool(OnCap::Kill, 100, 4, &["abcdef"]);
         assert_eq!((room, dropped, text.as_str()), (SpoolSpace::Full, 2, "abcd"));
+        // A line without end never comes to the cap.
+        let endless = ["abcdefgh"; 9];
+        let (room, dropped, text) = spool(OnCap::Kill, 2, 4, &endless);
+        assert_eq!((room, dropped, text.as_str()), (SpoolSpace::Full, 70, "ab"));
+        let (room, ..) = spool(OnCap::Drop, 2, 4, &endless);
+        assert_eq!(room, SpoolSpace::Left);
         let long = "x".repeat(TAIL) + "end";
         let (room, dropped, text) = spool(OnCap::Drop, 1 << 20, 4, &["head", "gone", &long]);
         assert_eq!((room, dropped), (SpoolSpace::Left, 7));

@@ -31,6 +31,11 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 /// hanging agent tick as well. Codex CLI, waiting for its model, uses two ticks every five seconds.
 const MS_PER_IDLE_TICK: u128 = 500;
 
+/// The part of an idle period after which it is looked what the program had used by then.
+const IDLE_LOOK: u32 = 10;
+/// How much sooner than the team the kernel takes what an agent or a check runs, where no memory is left.
+const OUT_OF_MEMORY: &str = "500";
+
 /// What reaches the main thread.
 enum Signals {
     Control(u8),
@@ -84,7 +89,7 @@ fn supervise(run_dir: &Path) -> Result<(), String> {
 
     let _locks: Vec<_> = spec.locks.iter().map(|folder| folder_lock::hold(folder)).collect();
     let started_at = clock::now();
-    let exit = match start(&spec) {
+    let exit = match start(&spec, run_dir) {
         Err(error) => Exit {
             ended_by: EndedBy::NotStarted,
             code: None,
@@ -134,23 +139,30 @@ fn watch(
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module owns processes")]
-fn start(spec: &Spec) -> io::Result<Child> {
+fn start(spec: &Spec, run_dir: &Path) -> io::Result<Child> {
     use std::os::unix::process::CommandExt as _;
     let stdin = match &spec.stdin {
         Some(_) if spec.live_stdin => Stdio::piped(),
         Some(path) => Stdio::from(files::open(path).map_err(io::Error::other)?),
         None => Stdio::null(),
     };
-    Command::new(&spec.program)
+    // It begins with our number. Whoever may not raise that runs it as it is.
+    let own = Path::new("/proc/self/oom_score_adj");
+    let before = files::read_text(own).unwrap_or_default();
+    let _ = files::write(own, OUT_OF_MEMORY);
+    let child = Command::new(&spec.program)
         .args(&spec.args)
         .env_clear()
         .envs(&spec.env)
+        .env(tree::RUN_FOLDER, run_dir)
         .current_dir(&spec.cwd)
         .process_group(0)
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
+        .spawn();
+    let _ = files::write(own, before.trim());
+    child
 }
 
 /// The watch over one program.
@@ -163,9 +175,9 @@ struct Watch<'a> {
     began: Instant,
     /// Milliseconds after `began` at which stdout last said something.
     last_output: Arc<AtomicU64>,
-    /// Set when output was already looked at: the instant and the processor time from then on.
+    /// Since when it is silent, and the processor time that it had used then; none while that was not looked at since.
     idle_since: Instant,
-    idle_ticks: u64,
+    idle_ticks: Option<u64>,
     /// When something came to it, as was seen last.
     traffic_at: Option<SystemTime>,
     spools: [Receiver<io::Result<Spooled>>; 2],
@@ -218,7 +230,7 @@ impl<'a> Watch<'a> {
             began,
             last_output,
             idle_since: began,
-            idle_ticks: 0,
+            idle_ticks: Some(0),
             traffic_at: traffic(spec),
             spools,
             ended_by: None,
@@ -331,20 +343,33 @@ impl<'a> Watch<'a> {
     /// When the program counts as idle; not in the future only where it does now.
     fn idle_deadline(&mut self, now: Instant, limit: Duration) -> Instant {
         let output = self.began + millis(self.last_output.load(Ordering::Acquire));
-        self.idle_since = self.idle_since.max(output);
+        if output > self.idle_since {
+            (self.idle_since, self.idle_ticks) = (output, None);
+        }
+        let ticks_before = match self.idle_ticks {
+            Some(ticks) => ticks,
+            None => {
+                // Not at each piece of output: a look at all processes is dear.
+                let look_at = self.idle_since + limit / IDLE_LOOK;
+                if now < look_at {
+                    return look_at;
+                }
+                self.traffic_at = traffic(self.spec);
+                *self.idle_ticks.insert(tree::Activity::now().ticks)
+            }
+        };
         if self.idle_since + limit <= now {
             // Silent for the whole period: it still works if its tree used the processor, or would if the
             // machine were less busy, or if something came to it. Where nothing lives it has ended by itself, which is
             // told next.
             // Looked at once: it may end at any moment.
             let tree::Activity { ticks, is_running, is_over } = tree::Activity::now();
-            let spent = u128::from(ticks.saturating_sub(self.idle_ticks));
+            let spent = u128::from(ticks.saturating_sub(ticks_before));
             let works = spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1);
             let traffic_at = traffic(self.spec);
             let is_answered = traffic_at != std::mem::replace(&mut self.traffic_at, traffic_at);
             if works || is_running || is_over || is_answered {
-                self.idle_ticks = ticks;
-                self.idle_since = now;
+                (self.idle_since, self.idle_ticks) = (now, Some(ticks));
             }
         }
         self.idle_since + limit
@@ -353,7 +378,7 @@ impl<'a> Watch<'a> {
     fn begin_end(&mut self, why: EndedBy) {
         self.ended_by.get_or_insert(why);
         self.kill_at.get_or_insert(Instant::now() + millis(self.spec.grace_ms));
-        if !(self.spec.holds_inside && tree::interrupt_inside()) {
+        if !(self.spec.holds_inside && tree::interrupt_inside(tree::own())) {
             self.signal_group(Signal::INT);
         }
     }

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::platform::files;
 use crate::platform::spawn::{INSIDE, SUPERVISE};
 
+/// Names the run folder in the environment of all that a supervisor starts: a program may leave its process group.
+pub(super) const RUN_FOLDER: &str = "TEAMS_RUN_FOLDER";
+
 /// One process of the tree.
 struct Process {
     parent: i32,
@@ -71,14 +74,20 @@ pub(super) fn began(pid: i32) -> Option<ProcessStart> {
     Some(ProcessStart { boot: boot(), ticks: process.began })
 }
 
-/// Whether a process of a group lives.
-pub(super) fn group_lives(group: i32) -> bool {
-    all().values().any(|process| process.group == group && !process.dead)
+/// What lives of a program without its supervisor: of its process group, and what left that and was begun in the run.
+pub(super) fn left_of(group: i32, run_dir: &Path) -> Vec<i32> {
+    let mark = [RUN_FOLDER.as_bytes(), b"=", run_dir.as_os_str().as_bytes()].concat();
+    let is_marked = |pid: i32| {
+        let environment = files::read(Path::new(&format!("/proc/{pid}/environ")));
+        environment.unwrap_or_default().split(|byte| *byte == 0).any(|entry| entry == mark)
+    };
+    let living = all().into_iter().filter(|(_, process)| !process.dead);
+    living.filter(|(pid, it)| it.group == group || is_marked(*pid)).map(|(pid, _)| pid).collect()
 }
 
-/// The living descendants of this process. Orphans are among them, because the supervisor is their subreaper.
-fn descendants() -> Vec<i32> {
-    living().into_iter().map(|(pid, _)| pid).collect()
+/// This process.
+pub(super) fn own() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 /// What the tree does at one moment.
@@ -94,7 +103,7 @@ pub(super) struct Activity {
 
 impl Activity {
     pub(super) fn now() -> Activity {
-        let living = living();
+        let living = living(own());
         Activity {
             ticks: living.iter().map(|(_, process)| process.ticks).sum(),
             is_running: living.iter().any(|(_, process)| process.running),
@@ -109,15 +118,15 @@ fn all() -> BTreeMap<i32, Process> {
     pids.filter_map(|pid| process(pid).map(|process| (pid, process))).collect()
 }
 
-fn living() -> Vec<(i32, Process)> {
+/// The living processes below one.
+fn living(above: i32) -> Vec<(i32, Process)> {
     let mut all = all();
-    let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_below = |pid: i32| {
         let mut at = pid;
         // A chain of parents cannot be longer than there are processes; a torn reading could loop.
         for _ in 0..all.len() {
             match all.get(&at) {
-                Some(process) if process.parent == own => return true,
+                Some(process) if process.parent == above => return true,
                 Some(process) => at = process.parent,
                 None => return false,
             }
@@ -161,21 +170,23 @@ pub fn belongs_to(pid: i32, run_dir: &Path) -> bool {
     run.is_some_and(|folder| Path::new(OsStr::from_bytes(&folder)).starts_with(run_dir))
 }
 
-/// Interrupts the first program within a sandbox ([`crate::platform::inside`]), which passes it on; whether
-/// there is one. What calls itself so further down harms nobody but itself.
-pub(super) fn interrupt_inside() -> bool {
+/// Interrupts the first program within a sandbox ([`crate::platform::inside`]) below a process, which passes it on;
+/// whether there is one. What calls itself so further down harms nobody but itself.
+pub(super) fn interrupt_inside(above: i32) -> bool {
     let named = |pid: i32| words(pid).get(1).is_some_and(|name| name == INSIDE.as_bytes());
-    let found: Vec<i32> = descendants().into_iter().filter(|pid| named(*pid)).collect();
+    let below = living(above).into_iter().map(|(pid, _)| pid);
+    let found: Vec<i32> = below.filter(|pid| named(*pid)).collect();
     for pid in found.iter().filter_map(|pid| Pid::from_raw(*pid)) {
         let _ = kill_process(pid, Signal::INT);
     }
     !found.is_empty()
 }
 
-/// Kills every living descendant once; how many there were.
+/// Kills every living descendant once; how many there were. Orphans are among them, because the supervisor is their
+/// subreaper.
 pub(super) fn kill_all() -> usize {
-    let living = descendants();
-    for pid in &living {
+    let living = living(own());
+    for (pid, _) in &living {
         if let Some(pid) = Pid::from_raw(*pid) {
             // Gone meanwhile is what we want.
             let _ = kill_process(pid, Signal::KILL);
