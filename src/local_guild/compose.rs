@@ -297,8 +297,33 @@ struct Mentions {
     everyone: bool,
 }
 
+/// A text without its code, in which nobody is mentioned: what stands between two runs of as many backticks.
+fn outside_code(text: &str) -> String {
+    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let (mut made, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('`') {
+        let fence = run(&rest[at..]);
+        let (before, inside) = (&rest[..at], &rest[at + fence..]);
+        let mut from = 0;
+        let end = loop {
+            let Some(next) = inside[from..].find('`').map(|next| from + next) else { break None };
+            let length = run(&inside[next..]);
+            if length == fence {
+                break Some(next + length);
+            }
+            from = next + length;
+        };
+        made.push_str(before);
+        // The marks keep apart what stands before and behind.
+        made.push('`');
+        rest = &inside[end.unwrap_or(0)..];
+    }
+    made + rest
+}
+
 fn find_mentions(text: &str) -> Mentions {
     let mut found = Mentions::default();
+    let text = outside_code(text);
     for part in text.split('<').skip(1) {
         let Some((inside, _)) = part.split_once('>') else {
             continue;
@@ -330,5 +355,8 @@ mod tests {
         assert_eq!(found.users, ["1".parse().unwrap(), "2".parse().unwrap()]);
         assert_eq!(found.roles, ["3".parse().unwrap()]);
         assert!(!found.everyone);
+        let found = find_mentions("`<@1>` ``a ` <@2>`` ```\n@everyone\n``` <@&3> ` <@4>");
+        assert_eq!((found.users, found.everyone), (vec!["4".parse().unwrap()], false));
+        assert_eq!(found.roles, ["3".parse().unwrap()]);
     }
 }

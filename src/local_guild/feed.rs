@@ -136,7 +136,12 @@ fn meant_for(me: Id, guild: &Guild, text: &str) -> bool {
         return only == me.to_string();
     }
     let place = match event["t"].as_str() {
-        Some("CHANNEL_CREATE" | "CHANNEL_UPDATE") => &event["d"]["id"],
+        // The page has no use for these, and a token stands in some.
+        Some("INTERACTION_CREATE" | "WEBHOOKS_UPDATE" | "THREAD_LIST_SYNC") => return false,
+        Some("THREAD_DELETE") => &event["d"]["parent_id"],
+        Some(name) if name.starts_with("CHANNEL_") || name.starts_with("THREAD_") => {
+            &event["d"]["id"]
+        }
         Some(_) | None => &event["d"]["channel_id"],
     };
     let channel = serde_json::from_value::<Id>(place.clone());

@@ -153,7 +153,15 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
                 return Err(Refusal::too_long(path("label"), 80));
             }
             match (component["type"].as_u64(), component["style"].as_u64()) {
-                (Some(2), Some(5)) if component["url"].is_string() => continue,
+                (Some(2), Some(5)) if component["url"].is_string() => {
+                    let url = component["url"].as_str().unwrap_or_default();
+                    let is_link = ["http://", "https://", "discord://"];
+                    if !is_link.iter().any(|it| url.starts_with(it)) || url.chars().count() > 512 {
+                        let text = "Not a well formed URL.";
+                        return Err(Refusal::invalid(path("url"), "URL_TYPE_INVALID_URL", text));
+                    }
+                    continue;
+                }
                 (Some(2), Some(5)) => {
                     return Err(Refusal::invalid(
                         path("url"),
@@ -161,7 +169,22 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
                         "This field is required",
                     ));
                 }
-                (Some(2), Some(1..=4)) | (Some(3..=8), _) => {}
+                (Some(2), Some(1..=4)) => {
+                    let has = |name: &str| !component[name].is_null() && component[name] != "";
+                    if !has("label") && !has("emoji") {
+                        let text = "A button needs a label or an emoji.";
+                        return Err(Refusal::invalid(path("label"), "BASE_TYPE_REQUIRED", text));
+                    }
+                }
+                (Some(3 | 5..=8), _) if inner.len() > 1 => {
+                    let text = "A menu takes a row for itself.";
+                    return Err(Refusal::invalid(
+                        format!("components.{at}.components"),
+                        "COMPONENT_LAYOUT_WIDTH_EXCEEDED",
+                        text,
+                    ));
+                }
+                (Some(3 | 5..=8), _) => check_menu(component, &path)?,
                 (Some(2), _) => {
                     return Err(Refusal::invalid(
                         path("style"),
@@ -199,6 +222,61 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
         }
     }
     number_components(rows);
+    Ok(())
+}
+
+/// A menu, in a message or a dialog.
+fn check_menu(menu: &Value, path: &impl Fn(&str) -> String) -> Result<(), Refusal> {
+    if menu["placeholder"].as_str().is_some_and(|it| it.chars().count() > 150) {
+        return Err(Refusal::too_long(path("placeholder"), 150));
+    }
+    if menu["type"] != 3 {
+        return Ok(());
+    }
+    let options = menu["options"].as_array().map_or(&[][..], Vec::as_slice);
+    let bounds =
+        |field: &str, text: &str| Refusal::invalid(path(field), "BASE_TYPE_BAD_LENGTH", text);
+    if !(1..=25).contains(&options.len()) {
+        return Err(bounds("options", "Must be between 1 and 25 in length."));
+    }
+    if menu["max_values"].as_u64().is_some_and(|most| most > options.len() as u64) {
+        return Err(bounds("max_values", "Must not be more than there are options."));
+    }
+    let mut values = Vec::new();
+    for (at, option) in options.iter().enumerate() {
+        for (field, most) in [("label", 100), ("value", 100)] {
+            check_text(&option[field], &path(&format!("options.{at}.{field}")), most)?;
+        }
+        if option["description"].as_str().is_some_and(|it| it.chars().count() > 100) {
+            return Err(Refusal::too_long(path(&format!("options.{at}.description")), 100));
+        }
+        if values.contains(&&option["value"]) {
+            let (code, text) =
+                ("SELECT_COMPONENT_OPTION_VALUE_DUPLICATED", "The value is used twice.");
+            return Err(Refusal::invalid(path(&format!("options.{at}.value")), code, text));
+        }
+        values.push(&option["value"]);
+    }
+    Ok(())
+}
+
+/// A field of a dialog that text is written in.
+fn check_input(input: &Value, path: &impl Fn(&str) -> String) -> Result<(), Refusal> {
+    let length = |name: &str| input[name].as_str().map_or(0, |text| text.chars().count());
+    for (field, most) in [("placeholder", 100), ("value", 4000)] {
+        if length(field) > most {
+            return Err(Refusal::too_long(path(field), most));
+        }
+    }
+    let most = input["max_length"].as_u64().unwrap_or(4000);
+    if !(1..=4000).contains(&most) || input["min_length"].as_u64().is_some_and(|least| least > most)
+    {
+        let text = "int value should be between 1 and 4000.";
+        return Err(Refusal::invalid(path("max_length"), "NUMBER_TYPE_MAX", text));
+    }
+    if length("value") as u64 > most {
+        return Err(Refusal::too_long(path("value"), usize::try_from(most).unwrap_or(4000)));
+    }
     Ok(())
 }
 
@@ -270,7 +348,9 @@ pub(crate) fn check_dialog(dialog: &mut Value) -> Result<(), Refusal> {
         }
         seen.push(&input["custom_id"]);
         match (input["type"].as_u64(), input["style"].as_u64()) {
-            (Some(4), Some(1 | 2)) | (Some(3 | 5..=8 | 19 | 21..=23), _) => {}
+            (Some(4), Some(1 | 2)) => check_input(input, &path)?,
+            (Some(3 | 5..=8), _) => check_menu(input, &path)?,
+            (Some(19 | 21..=23), _) => {}
             (Some(4), _) => {
                 let text = "Value must be one of {1, 2}.";
                 return Err(Refusal::invalid(path("style"), "BASE_TYPE_CHOICES", text));

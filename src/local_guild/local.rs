@@ -181,8 +181,12 @@ async fn typing(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn thread(State(guild): GuildState, caller: Caller, payload: Payload) -> JsonReply {
+async fn thread(State(guild): GuildState, caller: Caller, mut payload: Payload) -> JsonReply {
     let (user, parent, message) = place(&guild, &caller, &payload)?;
+    // The client's menu makes public ones.
+    if payload.get("type").is_none() {
+        payload.json["type"] = json!(11);
+    }
     let id = threads::start(&guild, user, parent, message, &payload)?;
     guild.render(None, |render| Ok(Json(render.channel(render.state.channel(id)?))))
 }

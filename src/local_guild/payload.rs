@@ -263,9 +263,8 @@ impl Render<'_> {
         if let Author::Webhook { id, .. } = &message.author {
             value["webhook_id"] = json!(id);
         }
-        if let Some(application) = message.author.application()
-            && !message.components.is_empty()
-        {
+        // Of a webhook that is an application's, and of an answer to an interaction.
+        if let Some(application) = message.author.application() {
             value["application_id"] = json!(application);
         }
         if !message.reactions.is_empty() {

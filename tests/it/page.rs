@@ -261,6 +261,21 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     assert_eq!(newest[0]["content"], "answer");
     assert_eq!(newest[0]["mentions"][0]["username"], "teams");
 
+    // What is begun in one channel stays there: a file, and a message that is being changed.
+    picker.send_keys(file.to_str().unwrap()).await.unwrap();
+    composer.send_keys(&char::from(Key::Up).to_string()).await.unwrap();
+    composer.send_keys(" or two").await.unwrap();
+    browser.run(&format!("location.hash = '{}'", info.channels["relay"])).await;
+    browser.until("document.getElementById('title').textContent === 'relay'").await;
+    let here = "document.getElementById('composer').value === '' && document.getElementById('files').hidden";
+    browser.until(here).await;
+    browser.run(&format!("location.hash = '{general}'")).await;
+    browser.until("document.getElementById('composer').value === 'answer or two'").await;
+    browser.until("!document.getElementById('context').hidden").await;
+    composer.send_keys(&char::from(Key::Escape).to_string()).await.unwrap();
+    browser.until("document.getElementById('composer').value === ''").await;
+    browser.run("document.querySelector('#files button').click()").await;
+
     // Elsewhere something happens: the channel is marked until it is opened.
     let relay = format!("/channels/{}/messages", info.channels["relay"]);
     bot.ok("POST", &relay, json!({"content": format!("<@{}> look", info.users["owner"].id)})).await;

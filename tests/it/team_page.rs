@@ -129,6 +129,33 @@ async fn a_person_begins_a_sprint_with_the_form_and_a_file() {
     );
     composer.clear().await.unwrap();
 
+    // Nothing that was written after a command is left out.
+    let given = browser
+        .run(
+            "return import('./commands.js').then(({ commands, optionsIn }) => {
+               const options = (name, text) =>
+                 optionsIn(commands().find((it) => it.plain === name), text).map((it) => it.value);
+               return [
+                 options('ask', 'text:which tasks are left'),
+                 options('ask', 'which text: is it'),
+                 options('ask', 'text:\"two words\"'),
+                 options('ask', 'text:from text:left to text:right'),
+                 options('revise', 'request:r-1 text:make it louder please'),
+               ];
+             });",
+        )
+        .await;
+    assert_eq!(
+        given,
+        json!([
+            ["which tasks are left"],
+            ["which text: is it"],
+            ["two words"],
+            ["from text:left to text:right"],
+            ["r-1", "make it louder please"],
+        ])
+    );
+
     let file = team.folder.path().join("spec.md");
     std::fs::write(&file, "the spec").unwrap();
     let picker = browser.wait("#file").await;

@@ -33,7 +33,7 @@ impl Faults {
 
     /// Where a request stands, if limits are kept.
     fn standing(&self, bot: &str, route: &Route) -> Option<RateLimitState> {
-        let limits = self.lock().limits.filter(|it| it.per_route > 0)?;
+        let limits = self.lock().limits.filter(|it| it.per_route > 0 || it.global > 0)?;
         Some(self.counters().count(limits, bot, route))
     }
 

@@ -63,7 +63,8 @@ addEventListener("keydown", (event) => {
 function drawHead() {
   const channel = world.channels.get(world.current);
   if (!channel) return;
-  const parent = world.channels.get(channel.parent_id);
+  // A channel stands in a category, which is no place to go to.
+  const parent = channel.type >= 10 ? world.channels.get(channel.parent_id) : null;
   $("title").replaceChildren(icon(channel.type === 0 ? "hash" : channel.type === 1 ? "at" : "thread"),
     channel.type === 1 ? nameOf(channel.recipients[0]) : channel.name);
   $("topic").textContent = parent ? word("room") : channel.type === 1 ? doing(channel.recipients[0]) : channel.topic ?? "";

@@ -54,12 +54,24 @@ export function optionsIn(entry, text) {
     if (value === undefined) throw new Refused(word("notThat", spoken(option, "name")));
     return { name: option.name, type: option.type, value };
   };
-  const pairs = known.flatMap((option) => {
-    const names = [...new Set([option.name, spoken(option, "name")])].join("|");
-    const found = new RegExp(`(?:^|\\s)(?:${names}):(?:"([^"]*)"|(\\S+))`).exec(text);
-    return found ? [made(option, found[1] ?? found[2])] : [];
-  });
-  return pairs.length === 0 && text && known.length > 0 ? [made(known[0], text)] : pairs;
+  const begin = known.flatMap((option) => [...new Set([option.name, spoken(option, "name")])].map((name) => ({ option, name: `${name}:` })));
+  const at = (from) => begin.find(({ name }) => text.startsWith(name, from));
+  // Nothing that was written is left out: what does not begin with a name is all for the first option.
+  if (!at(0)) return text && known.length > 0 ? [made(known[0], text)] : [];
+  const pairs = [];
+  for (let from = 0; from < text.length;) {
+    const { option, name } = at(from);
+    const rest = text.slice(from + name.length);
+    const quoted = /^"([^"]*)"(?=\s|$)/.exec(rest);
+    // Up to the next option that has no value yet.
+    const ends = [...rest.matchAll(/\s+/g)].map((it) => ({ end: it.index, next: it.index + it[0].length }));
+    const isNew = (next) => at(from + name.length + next) && ![option, ...pairs.map((it) => it.option)].includes(at(from + name.length + next).option);
+    const next = ends.find((it) => (!quoted || it.end >= quoted[0].length) && isNew(it.next));
+    const value = rest.slice(0, next?.end ?? rest.length);
+    pairs.push({ option, value: quoted && value.trimEnd() === quoted[0] ? quoted[1] : value });
+    from = next ? from + name.length + next.next : text.length;
+  }
+  return pairs.map(({ option, value }) => made(option, value));
 }
 
 /** Sends a command with its options and files; `known` is its nonce. */

@@ -21,6 +21,9 @@ const longest = 2000;
 
 /** What is not sent yet, by channel; it outlives a page that is loaded anew. */
 const drafts = new Map(JSON.parse(sessionStorage.getItem("drafts") ?? "[]"));
+/** What a channel holds beside its text while another one is open: files, the message replied to, and the one that is
+ * changed with what stands there by now. */
+const begun = new Map();
 /** The channel whose words are in the box, and who writes. */
 let here = null;
 let writer = null;
@@ -112,16 +115,22 @@ export function moved(channel) {
   if (here === channel.id && writer === world.me) return;
   leave();
   keepBox();
+  if (here && writer === world.me) begun.set(here, { files, reply, editing, changed: box.value });
+  // What somebody else began is not this one's to send.
+  if (writer !== world.me) begun.clear();
   here = channel.id;
   writer = world.me;
-  before = "";
-  reply = null;
-  editing = null;
-  box.value = drafts.get(channel.id) ?? "";
+  const kept = begun.get(here) ?? { files: [], reply: null, editing: null };
+  begun.delete(here);
+  ({ files, reply, editing } = kept);
+  const draft = drafts.get(here) ?? "";
+  before = editing ? draft : "";
+  box.value = editing ? kept.changed : draft;
   const place = word("message", placeName(channel));
   box.placeholder = place;
   box.setAttribute("aria-label", place);
   drawContext();
+  drawFiles();
   close();
   fit();
 }
@@ -140,10 +149,21 @@ function addressable() {
 
 const literal = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-const toCodes = (text) => addressable().sort((a, b) => b.name.length - a.name.length).reduce(
-  (result, it) => result.replace(new RegExp(`(^|[^\\w<@])@${literal(it.name)}(?![\\w-])`, "gi"), `$1${it.code}`), text);
+/** Changes a text but for its code, in which names are words like any other. */
+function outsideCode(text, change) {
+  let made = "";
+  let from = 0;
+  for (const code of text.matchAll(/(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g)) {
+    made += change(text.slice(from, code.index)) + code[0];
+    from = code.index + code[0].length;
+  }
+  return made + change(text.slice(from));
+}
 
-const toNames = (text) => addressable().reduce((result, it) => result.replaceAll(it.code, `@${it.name}`), text);
+const toCodes = (text) => outsideCode(text, (words) => addressable().sort((a, b) => b.name.length - a.name.length).reduce(
+  (result, it) => result.replace(new RegExp(`(^|[^\\w<@])@${literal(it.name)}(?![\\w-])`, "gi"), `$1${it.code}`), words));
+
+const toNames = (text) => outsideCode(text, (words) => addressable().reduce((result, it) => result.replaceAll(it.code, `@${it.name}`), words));
 
 /** The word before the caret that suggestions are for. */
 function asked() {
@@ -213,9 +233,13 @@ function begin(entry, behind) {
 /** Nothing that was written is lost, and nothing that was written meanwhile. */
 function restore(pending, channel) {
   const joined = (text) => [pending.text, text].filter(Boolean).join("\n");
+  if (here !== channel) {
+    const kept = begun.get(channel) ?? { files: [], reply: pending.reply, editing: null };
+    begun.set(channel, { ...kept, files: [...pending.files, ...kept.files] });
+    return keep(channel, joined(drafts.get(channel)));
+  }
   files = [...pending.files, ...files];
-  if (here !== channel) keep(channel, joined(drafts.get(channel)));
-  else if (editing) before = joined(before);
+  if (editing) before = joined(before);
   else {
     box.value = joined(box.value);
     reply ??= pending.reply;
@@ -223,7 +247,7 @@ function restore(pending, channel) {
   keepBox();
   drawFiles();
   drawContext();
-  fit();
+  return fit();
 }
 
 async function send() {

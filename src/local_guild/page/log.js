@@ -89,6 +89,8 @@ function draw() {
   if (pinned) scroll.scrollTop = scroll.scrollHeight;
   else if (anchorId && next.has(anchorId)) scroll.scrollTop = next.get(anchorId).node.offsetTop - offset;
   settle();
+  // Where all of them are in view, nobody can scroll to earlier ones.
+  if (log.more && scroll.scrollHeight <= scroll.clientHeight) older(world.current).catch(() => {});
 }
 
 function settle() {

@@ -81,9 +81,13 @@ impl QueryParameters {
         self.text(name).map(parse).transpose()
     }
 
-    /// A count, kept within bounds.
-    pub(crate) fn count(&self, name: &str, default: usize, most: usize) -> usize {
-        self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default).clamp(1, most)
+    /// A count within bounds.
+    pub(crate) fn count(&self, name: &str, default: usize, most: usize) -> Result<usize, Refusal> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        text.parse().ok().filter(|count| (1..=most).contains(count)).ok_or_else(|| {
+            let text = format!("int value should be between 1 and {most}.");
+            Refusal::invalid(name, "NUMBER_TYPE_COERCE", text)
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::body::EmptyReply;
 use super::body::{At, Bot, Payload};
+use super::threads::auto_archive;
 use crate::local_guild::error::{JsonReply, Refusal};
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild, GuildState};
@@ -137,9 +138,7 @@ async fn change(
         if payload.text("name").is_some() {
             channel.name = payload.name("name", 100)?;
         }
-        if let Some(seconds) = payload.get("rate_limit_per_user").and_then(Value::as_u64) {
-            channel.slowmode = u32::try_from(seconds.min(21_600)).unwrap_or(0);
-        }
+        channel.slowmode = slowmode(&payload)?.unwrap_or(channel.slowmode);
         if let Some(sent) = payload.get("permission_overwrites").filter(|it| it.is_array()) {
             let held = draft.state.rights(bot, Some(&channel));
             channel.overwrites = overwrites(draft.state, bot, sent, held)?;
@@ -173,10 +172,7 @@ async fn change(
                     thread.archive_changed = draft.now;
                 }
                 thread.locked = flag("locked").unwrap_or(thread.locked);
-                if let Some(minutes) = payload.get("auto_archive_duration").and_then(Value::as_u64)
-                {
-                    thread.auto_archive = u32::try_from(minutes).unwrap_or(thread.auto_archive);
-                }
+                thread.auto_archive = auto_archive(&payload)?.unwrap_or(thread.auto_archive);
                 thread_changed = true;
             }
         }
@@ -297,8 +293,7 @@ async fn create(
         };
         let mut channel = Channel::new(draft.id(), name, kind);
         channel.overwrites = overwrites;
-        let slowmode = payload.get("rate_limit_per_user").and_then(Value::as_u64).unwrap_or(0);
-        channel.slowmode = u32::try_from(slowmode.min(21_600)).unwrap_or(0);
+        channel.slowmode = slowmode(&payload)?.unwrap_or(0);
         let made = channel.id;
         draft.put(Change::Channel(channel));
         draft.tell(Event::ChannelCreate(made));
@@ -432,4 +427,14 @@ async fn direct(State(guild): GuildState, Bot(bot): Bot, payload: Payload) -> Js
     .map_err(|_| Refusal::invalid("recipient_id", "NUMBER_TYPE_COERCE", "Not a snowflake."))?;
     let id = direct_between(&guild, bot, other)?;
     rendered(&guild, bot, id)
+}
+
+/// Seconds between two messages of a person.
+fn slowmode(payload: &Payload) -> Result<Option<u32>, Refusal> {
+    let Some(sent) = payload.get("rate_limit_per_user") else { return Ok(None) };
+    let seconds = sent.as_u64().and_then(|it| u32::try_from(it).ok());
+    seconds.filter(|it| *it <= 21_600).map(Some).ok_or_else(|| {
+        let text = "int value should be between 0 and 21600.";
+        Refusal::invalid("rate_limit_per_user", "NUMBER_TYPE_COERCE", text)
+    })
 }

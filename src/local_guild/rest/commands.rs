@@ -1,5 +1,6 @@
 //! Application commands: registering and listing them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -84,26 +85,117 @@ fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
     for ours in ["id", "application_id", "guild_id", "version"] {
         body.remove(ours);
     }
-    let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
-    let slash = kind_of(&body) == 1;
+    let sent = Value::Object(body);
+    let is_slash = sent["type"].as_u64().unwrap_or(1) == 1;
+    check_names(&sent, "", is_slash)?;
+    if is_slash {
+        check_options(&sent, "")?;
+    }
+    match sent {
+        Value::Object(body) => Ok(body),
+        _ => Err(Refusal::BadJson),
+    }
+}
+
+/// Commands, and options of one, by kind and number at most.
+const MOST_OPTIONS: usize = 25;
+/// The languages of the platform.
+const LOCALES: [&str; 32] = [
+    "id", "da", "de", "en-GB", "en-US", "es-ES", "es-419", "fr", "hr", "it", "lt", "hu", "nl",
+    "no", "pl", "pt-BR", "ro", "fi", "sv-SE", "vi", "tr", "cs", "el", "bg", "ru", "uk", "hi", "th",
+    "zh-CN", "ja", "zh-TW", "ko",
+];
+
+/// The name and the description of a command or an option, in every language.
+fn check_names(sent: &Value, at: &str, is_slash: bool) -> Result<(), Refusal> {
     let fits = |c: char| c.is_alphanumeric() && !c.is_uppercase() || c == '-' || c == '_';
-    let length = name.chars().count();
-    if !(1..=32).contains(&length) || (slash && !name.chars().all(fits)) {
-        return Err(Refusal::invalid(
-            "name",
-            "APPLICATION_COMMAND_INVALID_NAME",
-            "Command name is invalid",
-        ));
+    let is_name = |name: &str| {
+        (1..=32).contains(&name.chars().count()) && (!is_slash || name.chars().all(fits))
+    };
+    let is_described = |text: &str| !is_slash || (1..=100).contains(&text.chars().count());
+    let named = "Command name is invalid";
+    let described = "Must be between 1 and 100 in length.";
+    let parts: [(&str, &dyn Fn(&str) -> bool, _, _); 2] = [
+        ("name", &is_name, "APPLICATION_COMMAND_INVALID_NAME", named),
+        ("description", &is_described, "BASE_TYPE_BAD_LENGTH", described),
+    ];
+    for (field, is_good, code, text) in parts {
+        if !is_good(sent[field].as_str().unwrap_or_default()) {
+            return Err(Refusal::invalid(format!("{at}{field}"), code, text));
+        }
+        let all = format!("{field}_localizations");
+        for (locale, text_there) in sent[&all].as_object().into_iter().flatten() {
+            let field = format!("{at}{all}.{locale}");
+            if !LOCALES.contains(&locale.as_str()) {
+                return Err(Refusal::invalid(field, "BASE_TYPE_CHOICES", "Not a locale."));
+            }
+            if !text_there.as_str().is_some_and(is_good) {
+                return Err(Refusal::invalid(field, code, text));
+            }
+        }
     }
-    let described = body.get("description").and_then(Value::as_str).unwrap_or_default();
-    if slash && !(1..=100).contains(&described.chars().count()) {
-        return Err(Refusal::invalid(
-            "description",
+    Ok(())
+}
+
+/// The options of a command or a subcommand.
+fn check_options(sent: &Value, at: &str) -> Result<(), Refusal> {
+    let options = sent["options"].as_array().map_or(&[][..], Vec::as_slice);
+    let bad = |field: String, code, text: &str| Err(Refusal::invalid(field, code, text));
+    if options.len() > MOST_OPTIONS {
+        return bad(
+            format!("{at}options"),
             "BASE_TYPE_BAD_LENGTH",
-            "Must be between 1 and 100 in length.",
-        ));
+            "Must be 25 or fewer in length.",
+        );
     }
-    Ok(body)
+    let (mut names, mut was_optional) = (BTreeSet::new(), false);
+    for (place, option) in options.iter().enumerate() {
+        let at = format!("{at}options.{place}.");
+        check_names(option, &at, true)?;
+        if !names.insert(option["name"].as_str()) {
+            let text = "Option names must be unique.";
+            return bad(format!("{at}name"), "APPLICATION_COMMAND_OPTIONS_NAME_DUPLICATED", text);
+        }
+        let kind = option["type"].as_u64().unwrap_or_default();
+        if !(1..=11).contains(&kind) {
+            return bad(format!("{at}type"), "BASE_TYPE_CHOICES", "Not an option type.");
+        }
+        if kind <= 2 {
+            check_options(option, &at)?;
+            continue;
+        }
+        let is_required = option["required"] == true;
+        if is_required && was_optional {
+            let text = "Required options must be placed before non-required options";
+            return bad(
+                format!("{at}required"),
+                "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
+                text,
+            );
+        }
+        was_optional |= !is_required;
+        let choices = option["choices"].as_array().map_or(&[][..], Vec::as_slice);
+        if choices.len() > MOST_OPTIONS {
+            let text = "Must be 25 or fewer in length.";
+            return bad(format!("{at}choices"), "BASE_TYPE_BAD_LENGTH", text);
+        }
+        if !choices.is_empty() && option["autocomplete"] == true {
+            let text = "Autocomplete cannot be enabled with choices.";
+            return bad(
+                format!("{at}autocomplete"),
+                "APPLICATION_COMMAND_AUTOCOMPLETE_NOT_SUPPORTED",
+                text,
+            );
+        }
+        for (number, choice) in choices.iter().enumerate() {
+            let name = choice["name"].as_str().unwrap_or_default();
+            if !(1..=100).contains(&name.chars().count()) {
+                let text = "Must be between 1 and 100 in length.";
+                return bad(format!("{at}choices.{number}.name"), "BASE_TYPE_BAD_LENGTH", text);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Commands that an application may create in a day, in each guild and everywhere. One that takes the

@@ -79,7 +79,7 @@ async fn members(
     At(id): At<Id>,
     asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    let limit = asked.count("limit", 1, 1000);
+    let limit = asked.count("limit", 1, 1000)?;
     let after = asked.id("after")?;
     guild.render(None, |render| {
         may_list(render.state, id, bot)?;
@@ -94,7 +94,7 @@ async fn search(
     At(id): At<Id>,
     asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    let limit = asked.count("limit", 1, 1000);
+    let limit = asked.count("limit", 1, 1000)?;
     let query = asked.text("query").unwrap_or_default().to_lowercase();
     guild.render(None, |render| {
         render.state.check_member(id, bot)?;

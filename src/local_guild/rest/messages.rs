@@ -135,7 +135,7 @@ pub(crate) fn page(
     channel: Id,
     asked: &QueryParameters,
 ) -> Result<Vec<Value>, Refusal> {
-    let limit = asked.count("limit", 50, 100);
+    let limit = asked.count("limit", 50, 100)?;
     let (before, after, around) = (asked.id("before")?, asked.id("after")?, asked.id("around")?);
     guild.render(Some(viewer), |render| {
         let place = render.state.channel_for(channel, viewer)?;

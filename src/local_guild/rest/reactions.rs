@@ -146,7 +146,7 @@ async fn who(
     At((channel, message, emoji)): At<(Id, Id, String)>,
     asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    let limit = asked.count("limit", 25, 100);
+    let limit = asked.count("limit", 25, 100)?;
     let after = asked.id("after")?;
     guild.read(|state| {
         state.may(bot, channel, right::READ_MESSAGE_HISTORY)?;
@@ -169,7 +169,7 @@ async fn pins(
     At(channel): At<Id>,
     asked: QueryParameters,
 ) -> JsonReply {
-    let limit = asked.count("limit", 50, 50);
+    let limit = asked.count("limit", 50, 50)?;
     let before = asked.time("before")?;
     guild.render(Some(bot), |render| {
         let place = render.state.channel_for(channel, bot)?;

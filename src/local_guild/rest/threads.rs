@@ -57,6 +57,16 @@ pub(crate) fn archive_silent(guild: &Guild) {
     }
 }
 
+/// Minutes of silence after which a thread is archived.
+pub(crate) fn auto_archive(payload: &Payload) -> Result<Option<u32>, Refusal> {
+    let Some(sent) = payload.get("auto_archive_duration") else { return Ok(None) };
+    let minutes = sent.as_u64().and_then(|it| u32::try_from(it).ok());
+    minutes.filter(|it| [60, 1440, 4320, 10_080].contains(it)).map(Some).ok_or_else(|| {
+        let text = "Value must be one of {60, 1440, 4320, 10080}.";
+        Refusal::invalid("auto_archive_duration", "BASE_TYPE_CHOICES", text)
+    })
+}
+
 /// Starts a thread, from a message or on its own.
 pub(crate) fn start(
     guild: &Guild,
@@ -66,7 +76,7 @@ pub(crate) fn start(
     payload: &Payload,
 ) -> Result<Id, Refusal> {
     let name = payload.name("name", 100)?;
-    let minutes = payload.get("auto_archive_duration").and_then(Value::as_u64).unwrap_or(1440);
+    let minutes = auto_archive(payload)?.unwrap_or(1440);
     archive_silent(guild);
     guild.change(|draft| {
         match draft.state.channel_for(parent, user)?.kind {
@@ -75,7 +85,9 @@ pub(crate) fn start(
                 return Err(Refusal::WrongChannelType);
             }
         }
-        let private = message.is_none() && payload.get("type").and_then(Value::as_u64) == Some(12);
+        // By itself it is private where its type is not said.
+        let private =
+            message.is_none() && payload.get("type").and_then(Value::as_u64).unwrap_or(12) == 12;
         let needed =
             if private { right::CREATE_PRIVATE_THREADS } else { right::CREATE_PUBLIC_THREADS };
         draft.state.may(user, parent, needed)?;
@@ -96,7 +108,7 @@ pub(crate) fn start(
             private,
             archived: false,
             locked: false,
-            auto_archive: u32::try_from(minutes).unwrap_or(1440),
+            auto_archive: minutes,
             archive_changed: draft.now,
             members: BTreeSet::from([user]),
         };
@@ -263,7 +275,7 @@ fn archive(
     wanted: &dyn Fn(&Thread) -> bool,
 ) -> JsonReply {
     let wanted = |thread: &Thread| thread.archived && wanted(thread);
-    let limit = asked.count("limit", 50, 100);
+    let limit = asked.count("limit", 50, 100)?;
     let before = asked.time("before")?;
     Ok(Page { parent: Some(channel), wanted: &wanted, before, limit }.show(guild, bot))
 }

@@ -270,7 +270,9 @@ async fn execute(
     }
     let hook = check_token(&guild, id, &token)?;
     let channel = place(&guild, &hook, &asked)?;
-    let composed = ComposedMessage::new(&guild, &payload)?;
+    let mut composed = ComposedMessage::new(&guild, &payload)?;
+    // It answers no message.
+    composed.body.message_reference = None;
     let body = &composed.body;
     if let Some(name) = &body.username {
         check_name("username", name)?;
