@@ -21,10 +21,10 @@ use crate::workspace::init::InitError;
 /// The first line that standard output did not take, and why.
 static NOT_WRITTEN: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints a line, with what is hidden in it shown: titles and names are what people wrote. What standard
+/// Prints a line without secrets, with what is hidden in it shown: titles and names are what people wrote. What standard
 /// output does not take is told by [`all_written`].
 pub fn say(line: impl std::fmt::Display) {
-    put(&shown(&line.to_string()).0);
+    put(&shown(&redact(&line.to_string())).0);
 }
 
 /// Prints a JSON value for programs, over several lines where `pretty`.

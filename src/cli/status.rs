@@ -170,6 +170,13 @@ fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result
         state.all_ended(),
         state.outgoing.len()
     ));
+    let items = standing::blocked_items(state);
+    let looks: usize = state.verifications.values().map(|it| it.open().count()).sum();
+    if items + looks > 0 {
+        say(format_args!(
+            "waiting for somebody: {items} of the backlog (`teams backlog list`), {looks} to look at (`teams verify`)"
+        ));
+    }
     let refused = standing::refused(state);
     if refused.clone().next().is_some() {
         say(format_args!(

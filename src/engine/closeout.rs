@@ -185,7 +185,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
         "commit": say::short(&evidence.commit),
         "check": failure.name,
         "exit_code": exit,
-        "tail": say::cut(&failure.log_tail, 1_200),
+        "tail": say::end_of(&failure.log_tail, 1_200),
         "broken": broken(failure),
         "red_before": evidence.compared(|it| &it.red_before).lines(),
         "flaky": evidence.compared(|it| &it.flaky).lines(),
@@ -195,7 +195,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.checks_failed", values);
     let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Red);
     if let WorkflowDecision::Blocked { reason: BlockReason::Spent(_), text, .. } = &mut decision {
-        *text = format!("{} ({exit})\n{}", failure.name, say::cut(&failure.log_tail, 800));
+        *text = format!("{} ({exit})\n{}", failure.name, say::end_of(&failure.log_tail, 800));
     }
     progress::follow(turn, id, decision);
 }
@@ -222,7 +222,7 @@ fn inconclusive(
         "check": check.name,
         "timed_out": check.verdict == CheckVerdict::TimedOut,
         "seconds": check.duration_ms / 1_000,
-        "tail": say::cut(&check.log_tail, 1_200),
+        "tail": say::end_of(&check.log_tail, 1_200),
         "again": again.is_some(),
     });
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.checks_inconclusive", values);
@@ -232,7 +232,7 @@ fn inconclusive(
         return;
     }
     let how = if check.verdict == CheckVerdict::TimedOut { "time limit" } else { "cut off" };
-    let detail = format!("{} ({how})\n{}", check.name, say::cut(&check.log_tail, 800));
+    let detail = format!("{} ({how})\n{}", check.name, say::end_of(&check.log_tail, 800));
     ending::block(turn, id, BlockCode::ChecksInconclusive, &detail, Vec::new());
 }
 

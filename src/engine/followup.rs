@@ -25,10 +25,13 @@ pub(super) fn said(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    if !add_followup(turn, id, message) {
+    let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
+    // Whoever works on it has nothing to read in words that want it to end.
+    let is_read = !ends || is_blocked(turn, id) || too_late(turn, id).is_some();
+    if is_read && !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
     }
-    if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
+    if ends {
         // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
         turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
         ask_whether_to_end(turn, id);
@@ -62,11 +65,13 @@ pub(super) fn said(
     Answer::Accepted
 }
 
-/// Whether words to a request that waits for a person say no more than that it is to end.
+fn is_blocked(turn: &Turn<'_>, id: &RequestId) -> bool {
+    turn.request(id).is_some_and(|it| it.status == RequestStatus::Blocked)
+}
+
+/// Whether words to a request say no more than that it is to end.
 fn ends_rather(request: &Request, text: &str) -> bool {
-    request.status == RequestStatus::Blocked
-        && words::only_cancel(text)
-        && !names_option(request, text)
+    words::only_cancel(text) && !names_option(request, text)
 }
 
 /// Whether words name one of the answers to what the planner asks.
@@ -79,7 +84,9 @@ fn names_option(request: &Request, text: &str) -> bool {
 /// A button for what words alone do not do.
 fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
-    let values = json!({ "request_id": id.as_str(), "title": say::title(&request.scope) });
+    let goes_on = request.status != RequestStatus::Blocked;
+    let title = say::title(&request.scope);
+    let values = json!({ "request_id": id.as_str(), "title": title, "goes_on": goes_on });
     say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
 }
 

@@ -165,7 +165,7 @@ fn solution_is_back(turn: &mut Turn<'_>, id: &RequestId, why: &str) -> bool {
     let red = request.work.evidence.as_ref().and_then(Evidence::first_failure);
     let verdict = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = match red {
-        Some(check) => format!("{}\n{}", check.name, say::cut(&check.log_tail, 400)),
+        Some(check) => format!("{}\n{}", check.name, say::end_of(&check.log_tail, 400)),
         None => say::cut(verdict.unwrap_or_default(), 400),
     };
     ending::block(turn, id, BlockCode::SolutionSentBack, &detail, Vec::new());

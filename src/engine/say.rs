@@ -266,6 +266,19 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     short
 }
 
+/// The end of a log, by whole lines: there it says what went wrong.
+pub(super) fn end_of(log: &str, most: usize) -> String {
+    let log = log.trim();
+    let count = log.chars().count();
+    if count <= most {
+        return log.to_owned();
+    }
+    let end: String = log.chars().skip(count - most + 2).collect();
+    // A line that is longer than all of that is cut.
+    let whole = end.split_once('\n').map(|(_, whole)| whole).filter(|it| !it.trim().is_empty());
+    format!("…\n{}", whole.unwrap_or(&end))
+}
+
 /// The most that is kept of what a role wrote, for the file that people get; far beyond what anybody reads.
 const WHOLE: usize = 400_000;
 

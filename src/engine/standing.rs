@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::train;
 use crate::domain::actor::Actor;
 use crate::domain::effect::{Effect, EffectKind};
+use crate::domain::item::ItemStatus;
 use crate::domain::outgoing::Outgoing;
 use crate::domain::policy::Policy;
 use crate::domain::request::Request;
@@ -31,7 +32,7 @@ pub fn overview(state: &State, asker: Option<&Actor>) -> Value {
     let verify: usize = shown.map(|it| it.open().count()).sum();
     json!({
         "open": open.len(), "lines": lines, "waiting": state.gates.len(), "verify": verify,
-        "refused": refused,
+        "refused": refused, "aside": blocked_items(state),
     })
 }
 
@@ -40,7 +41,13 @@ pub fn overview(state: &State, asker: Option<&Actor>) -> Value {
 pub fn overview_of(state: &State, request: &Request, asker: Option<&Actor>) -> Value {
     let waiting = usize::from(request.work.gate_id.is_some());
     let place = train::place(state, &request.request_id);
-    json!({ "open": 1, "lines": [line(request, asker, place)], "waiting": waiting, "verify": 0, "refused": 0 })
+    json!({ "open": 1, "lines": [line(request, asker, place)], "waiting": waiting, "verify": 0, "refused": 0, "aside": 0 })
+}
+
+/// How many items of the backlog wait for somebody.
+#[must_use]
+pub fn blocked_items(state: &State) -> usize {
+    state.backlog.values().filter(|item| item.status == ItemStatus::Blocked).count()
 }
 
 fn line(request: &Request, asker: Option<&Actor>, place: Option<usize>) -> Value {

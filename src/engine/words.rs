@@ -98,15 +98,35 @@ pub(super) fn only_cancel(text: &str) -> bool {
     const KOREAN_BEGINS: [&str; 11] =
         ["해주", "해줘", "해요", "주시", "주세", "주십", "주실", "줘", "줄래", "부탁", "하겠"];
     const KOREAN_VERBS: [&str; 8] = ["하", "해", "할", "합", "부탁", "바랍", "시켜", "요"];
+    // Sayings that mean it, as one word each.
+    const SAYINGS: [(&str, &str); 9] = [
+        ("’", "'"),
+        ("never mind", "cancel"),
+        ("nevermind", "cancel"),
+        ("forget it", "cancel"),
+        ("forget about it", "cancel"),
+        ("don't do it", "cancel"),
+        ("don't do this", "cancel"),
+        ("하지 마", "하지마"),
+        ("하지 말", "하지말"),
+    ];
+    const STOPS: [&str; 9] =
+        ["하지마", "하지말", "멈춰", "멈추세", "멈추십", "멈추어", "그만두", "그만둬", "관둬"];
     let text = text.to_lowercase();
-    let words: Vec<&str> = text.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let plain =
+        SAYINGS.iter().fold(text.clone(), |text, (saying, word)| text.replace(saying, word));
+    let split = |text| str::split(text, is_between_words).filter(|word: &&str| !word.is_empty());
+    let words: Vec<&str> = split(&plain).collect();
     let is_verb = |word: &str| {
-        let korean = ["취소", "철회"].iter().find_map(|it| word.strip_prefix(it));
+        let nouns = ["취소", "철회", "중단", "중지", "그만"];
+        let korean = nouns.iter().find_map(|it| word.strip_prefix(it));
         let ends = |end: &str| {
             end.is_empty()
                 || KOREAN_VERBS.iter().any(|it| end.starts_with(it)) && !end.starts_with("하지")
         };
-        VERBS.contains(&word) || korean.is_some_and(ends)
+        VERBS.contains(&word)
+            || korean.is_some_and(ends)
+            || STOPS.iter().any(|it| word.starts_with(it))
     };
     let is_filler = |word: &str| {
         FILLERS.contains(&word)
@@ -116,8 +136,12 @@ pub(super) fn only_cancel(text: &str) -> bool {
     };
     let says_no_more = words.iter().all(|word| is_verb(word) || is_filler(word));
     if says_no_more {
-        return words.iter().any(|word| is_verb(word));
+        // Whoever writes not to cancel says the opposite.
+        let is_not = |word: &&&str| word.starts_with("하지");
+        let verbs: Vec<&&str> = words.iter().filter(|word| is_verb(word)).collect();
+        return !verbs.is_empty() && (verbs.len() == 1 || !verbs.iter().any(|it| is_not(&it)));
     }
+    let words: Vec<&str> = split(&text).collect();
     // With a reason behind it.
     let begun =
         words.iter().skip_while(|word| ["please", "ok", "okay", "yes", "just"].contains(word));

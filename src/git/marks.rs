@@ -147,7 +147,8 @@ fn secrets(diff: &Diff<'_>, moved: &BTreeSet<Oid>) -> Result<Vec<ContentMark>> {
             let added = line.origin_value() == DiffLineType::Addition && is_new;
             let Some(path) = name(&delta.new_file()).filter(|_| added) else { return true };
             let words = String::from_utf8_lossy(line.content());
-            if redact::redact(&words) != words && seen.insert(path.clone()) {
+            let is_secret = redact::redact(&words) != words || redact::assigns_secret(&words);
+            if is_secret && seen.insert(path.clone()) {
                 let what = ContentFact::Secret { line: line.new_lineno().unwrap_or_default() };
                 marks.push(ContentMark { path, what });
             }

@@ -243,6 +243,42 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     clean
 }
 
+/// What is called a secret and given a value, such as `API_KEY = "…"`.
+static ASSIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let name = r"(?:secret|passwd|password|passphrase|token|credential|(?:api|access|private|auth|signing|encryption)[_-]?key)";
+    Regex::new(&format!(
+        r#"(?i){name}[a-z0-9_.-]*["']?\s*(?::|:?=|=>)\s*["']?(?P<value>[A-Za-z0-9+/_.=-]{{20,}})["']?"#
+    ))
+    .ok()
+});
+
+/// Whether a line gives something that it calls a secret a value that looks like one. Such a value is masked nowhere, for
+/// words of people may look like it; a person is asked about it before it is committed.
+#[must_use]
+pub fn assigns_secret(line: &str) -> bool {
+    let Some(pattern) = ASSIGNED.as_ref() else { return false };
+    pattern.captures_iter(line).any(|found| looks_random(&found["value"]))
+}
+
+/// Letters of both cases and several digits in no order: no name, no path, no place to fill in.
+fn looks_random(value: &str) -> bool {
+    let count = |fits: fn(&char) -> bool| value.chars().filter(fits).count();
+    let digits = count(char::is_ascii_digit);
+    let changes = value.as_bytes().windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
+    let is_hex = value.bytes().all(|c| c.is_ascii_hexdigit()) && value.len() >= 32;
+    let is_mixed = count(char::is_ascii_uppercase) >= 2 && count(char::is_ascii_lowercase) >= 2;
+    digits >= 3 && (is_hex || is_mixed && changes * 3 >= value.len())
+}
+
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' => 0,
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        _ => 3,
+    }
+}
+
 /// The bytes of a file with every secret masked, whatever they are: text in UTF-8, in UTF-16, in another or no
 /// known encoding.
 #[must_use]
@@ -365,6 +401,28 @@ mod tests {
         }
         for text in ["a risk-assessment-of-everything", "task-0123456789abcdef0123", "xeyJab"] {
             assert_eq!(redact(text), text);
+        }
+    }
+
+    #[test]
+    fn what_is_called_a_secret_and_looks_like_one_is_seen() {
+        for line in [
+            "AWS_SECRET_ACCESS_KEY=q8Zt3LmN0aYw7RkXc2VbHs5JpDf9GuTe1QiOx4Wv",
+            "  \"api_key\": \"9fK2mQ7xLp4Rv8Tz1Bn6\",",
+            "password: Xy7-pQ2_zR9.aB4kL8mN",
+            "const TOKEN = '0123456789abcdef0123456789abcdef';",
+        ] {
+            assert!(assigns_secret(line), "{line}");
+        }
+        for line in [
+            "AWS_SECRET_ACCESS_KEY=${AWS_SECRET_ACCESS_KEY}",
+            "password = getpass.getpass(prompt_for_the_user)",
+            "token: secrets.GITHUB_TOKEN_OF_RELEASE",
+            "api_key = \"your-api-key-goes-here-please\"",
+            "cache_key = 0123456789abcdef0123456789abcdef",
+            "let token = RequestToken::from_parts(header1, body2, trailer3);",
+        ] {
+            assert!(!assigns_secret(line), "{line}");
         }
     }
 

@@ -347,7 +347,8 @@ impl Delivery {
         message: MessageId,
         name: &str,
     ) -> Result<OutgoingOutcome, SendError> {
-        let flat = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let clean = redact(name);
+        let flat = clean.split_whitespace().collect::<Vec<_>>().join(" ");
         let name: String = flat.chars().take(100).collect();
         let name = if name.is_empty() { "request" } else { name.as_str() };
         let opened = self.speakers.team.rest.open_thread(channel, message, name).await;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::duties::{self, DutyRequest};
 use super::{closeout, coverage, next_slot, position, queue, say, sourcing, todo_progress, todos};
+use crate::domain::block::BlockCode;
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::{ItemId, RequestId, SprintId};
@@ -154,7 +155,11 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     let Some(request) = &todo.progress.request_id else { return };
     // Put aside before, when the sprint began to close.
     let Some(its) = turn.request(request).filter(|it| !it.status.is_terminal()) else { return };
-    let has_given_up = its.has_given_up();
+    let waits_for_words = its
+        .blocked
+        .as_ref()
+        .is_some_and(|it| it.code.asks_for_words() || it.code == BlockCode::NeedsRealAgent);
+    let has_given_up = its.has_given_up() || waits_for_words;
     sourcing::keep_words(turn, todo);
     turn.leave_todo(todo, |item| {
         item.leave_request(request, &todo.progress.todo_id);

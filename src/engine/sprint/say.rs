@@ -216,7 +216,7 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(request) = todo.progress.request_id.clone() else { return };
     let values = json!({
         "sprint_id": id.as_str(),
-        "number": begun(sprint),
+        "number": at + 1,
         "total": sprint.work.todos.len(),
         "title": todo.title,
         "request_id": request.as_str(),
@@ -231,10 +231,6 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     turn.send(outgoing);
 }
 
-fn begun(sprint: &crate::domain::sprint::Sprint) -> usize {
-    sprint.work.todos.iter().filter(|todo| todo.progress.started_at.is_some()).count()
-}
-
 /// A todo stands somewhere else.
 pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(sprint) = turn.sprint(id) else { return };
@@ -243,7 +239,7 @@ pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
     let values = json!({
         "sprint_id": id.as_str(),
-        "number": begun(sprint),
+        "number": at + 1,
         "total": sprint.work.todos.len(),
         "title": todo.title,
         "status": todo.progress.status,

@@ -481,6 +481,10 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         ("취소하겠습니다", "취소 문제를 해결해 주세요"),
         ("그 요청 취소해 주십시오", "취소하지 마세요"),
         ("이 요청은 취소해 주세요", "cancel the old one and take the dark one"),
+        ("never mind, thanks", "never mind the typo"),
+        ("그만해 주세요", "취소는 하지 마세요"),
+        ("하지 마세요", "don't stop, take the dark one"),
+        ("중단해 주세요", "취소 하지 마세요"),
     ] {
         let (mut world, id, room) = blocked_in_a_room();
         assert_eq!(world.request(&id).status, RequestStatus::Blocked);
@@ -491,6 +495,13 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         let message = world.words(room, 701, answer);
         world.submit(Event::Message(message));
         assert_eq!(world.request(&id).status, RequestStatus::Delegated, "{answer}");
+        // While it is worked on it is asked as well, and whoever works has nothing to read.
+        let (told, asked) = (world.request(&id).params.followups.len(), world.said.len());
+        let message = world.words(room, 702, words);
+        world.submit(Event::Message(message));
+        assert!(world.said[asked..].contains(&"end_asked".to_owned()), "{words}");
+        assert_eq!(world.request(&id).params.followups.len(), told, "{words}");
+        assert_eq!(world.request(&id).status, RequestStatus::Delegated, "{words}");
     }
 }
 
