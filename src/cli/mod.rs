@@ -167,7 +167,9 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return written(output::usage(&error)),
     };
-    written(dispatch(cli))
+    // What went wrong is told where it did.
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli)));
+    written(done.unwrap_or(ExitCode::from(output::FAULT)))
 }
 
 /// The code of a command whose words were taken; 1 where standard output refused some.

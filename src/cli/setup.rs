@@ -53,6 +53,7 @@ pub(super) struct Args {
     language: Option<Language>,
     /// How long to wait for you to open the invite link
     #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=86_400))]
     wait: u64,
     /// Tell what would be done, and do nothing
     #[arg(long)]

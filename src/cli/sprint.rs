@@ -143,7 +143,7 @@ fn within(root: &Path, file: &Path) -> Result<String, Failure> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let kept = format!("{ATTACHMENTS}/{digest}_{}", crate::discord::attachments::safe_name(&name));
     files::create_dir_all(&root.join(ATTACHMENTS))?;
-    files::write_durable(&root.join(&kept), bytes)?;
+    files::write_private_durable(&root.join(&kept), bytes)?;
     Ok(kept)
 }
 

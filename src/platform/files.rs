@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "this module owns files")]
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::removal;
@@ -63,6 +63,28 @@ pub fn read_text_if_present(path: &Path) -> Result<Option<String>> {
     }
 }
 
+/// Reads a file that people write, of at most `most` bytes and one more, as UTF-8; `None` where nothing has its name. A
+/// link that leads nowhere is no absent file, and what is no file is not read.
+pub fn read_settings(path: &Path, most: usize) -> Result<Option<String>> {
+    if !is_there(path)? {
+        return Ok(None);
+    }
+    let wrong = |why: &str| FileError {
+        action: "read",
+        path: path.to_owned(),
+        source: io::Error::other(why.to_owned()),
+    };
+    match metadata(path) {
+        Err(error) if error.is_missing() => return Err(wrong("it is a link that leads nowhere")),
+        Ok(found) if !found.is_file() => return Err(wrong("it is not a file")),
+        found => found?,
+    };
+    let mut text = String::new();
+    let read = at("open", path, File::open(path))?.take(most as u64 + 1).read_to_string(&mut text);
+    at("read", path, read)?;
+    Ok(Some(text))
+}
+
 /// Reads the last bytes of a file as UTF-8, whole characters only, however long the file is; `None`
 /// where it does not exist. What is no UTF-8 is replaced.
 pub fn read_end(path: &Path, bytes: usize) -> Result<Option<String>> {
@@ -86,6 +108,17 @@ pub fn read_end(path: &Path, bytes: usize) -> Result<Option<String>> {
 #[must_use]
 pub fn exists(path: &Path) -> bool {
     path.exists()
+}
+
+/// Whether something has this name, a link that leads nowhere among it.
+///
+/// # Errors
+/// Where that cannot be seen.
+pub fn is_there(path: &Path) -> Result<bool> {
+    match at("look at", path, path.symlink_metadata()) {
+        Err(error) if error.is_missing() => Ok(false),
+        found => found.map(|_| true),
+    }
 }
 
 /// Whether a regular file stands at the path, links followed.

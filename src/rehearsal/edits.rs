@@ -52,9 +52,11 @@ impl Edit {
             return false;
         };
         match &self.change {
-            Change::Replace { old, new } => {
+            // What the new text has of the old one stays.
+            Change::Replace { old, new } if new.contains(old) => {
                 content.contains(new) && !content.replace(new, "\0").contains(old)
             }
+            Change::Replace { old, new } => content.contains(new) && !content.contains(old),
             Change::Create { text } => content.trim_end() == text.trim_end(),
             Change::Append { text } => {
                 let (all, own): (Vec<_>, Vec<_>) =

@@ -30,7 +30,7 @@ pub(super) fn read(root: &Path) -> Result<Arc<Lifecycle>, ConfigError> {
 /// Where it cannot be read at all.
 pub fn check(root: &Path) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
     let path = root.join(LIFECYCLE_FILE);
-    if !files::exists(&path) {
+    if !files::is_there(&path)? {
         return Ok(Ok(Arc::clone(Lifecycle::built_in())));
     }
     let checked = check_file(&path, root)?;
@@ -52,7 +52,11 @@ pub fn check_file(
     path: &Path,
     root: &Path,
 ) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
-    let text = files::read_text(path)?;
+    let text = match files::read_settings(path, MAX_CONFIG_BYTES)? {
+        Some(text) => text,
+        // It says in its own words that it is not there.
+        None => files::read_text(path)?,
+    };
     let path = path.to_owned();
     if text.len() > MAX_CONFIG_BYTES {
         let error = ConfigError::TooLarge { path, bytes: text.len() };

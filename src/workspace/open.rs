@@ -60,7 +60,7 @@ pub fn must_exist(root: &Path) -> Result<(), ConfigError> {
     }
     for file in [RUNTIME_FILE, DISCORD_FILE] {
         match files::metadata(&root.join(file)) {
-            Err(error) if error.is_missing() => {
+            Err(error) if error.is_missing() && !files::is_there(&root.join(file))? => {
                 return Err(ConfigError::NotAWorkspace { root: root.to_owned(), file });
             }
             // One that may not be entered is no absent one.
@@ -144,8 +144,10 @@ pub(super) fn read<T: DeserializeOwned>(
             bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
         });
     }
-    let text = files::read_text(path)?;
-    parse(path, &text, check)
+    match files::read_settings(path, MAX_CONFIG_BYTES)? {
+        Some(text) => parse(path, &text, check),
+        None => parse(path, &files::read_text(path)?, check),
+    }
 }
 
 /// The same for a text that has been read already.

@@ -24,7 +24,7 @@ struct Contract {
 /// Reviews of one request, where the file says so. One that cannot be read says nothing, and the reason is the
 /// second part.
 pub(super) fn review_cycles(path: &Path) -> (Option<u32>, Option<ConfigError>) {
-    let text = match files::read_text_if_present(path) {
+    let text = match files::read_settings(path, MAX_CONFIG_BYTES) {
         Ok(None) => return (None, None),
         Ok(Some(text)) => text,
         Err(error) => return (None, Some(error.into())),

@@ -32,7 +32,7 @@ pub fn check(
     lifecycle: &Lifecycle,
 ) -> Result<Result<Arc<Routes>, Vec<ConfigError>>, ConfigError> {
     let path = root.join(ROUTES_FILE);
-    let Some(text) = files::read_text_if_present(&path)? else {
+    let Some(text) = files::read_settings(&path, MAX_CONFIG_BYTES)? else {
         return Ok(Ok(Arc::clone(Routes::built_in())));
     };
     if text.len() > MAX_CONFIG_BYTES {

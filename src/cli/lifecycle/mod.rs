@@ -43,7 +43,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Check(which) => {
             let (lifecycle, origin) = find(global, which)?;
-            if matches!(origin, LifecycleSource::Workspace) {
+            if which.which.is_none() {
                 // The team begins with neither without the other.
                 report(routes::check(&global.workspace()?, &lifecycle)?, ROUTES_FILE)?;
             }
@@ -84,7 +84,7 @@ impl fmt::Display for LifecycleSource {
 /// The lifecycle that is meant: a named file, the workspace's own, or the one that is built in.
 fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, LifecycleSource), Failure> {
     let root = global.workspace()?;
-    let has_own = crate::platform::files::exists(&root.join(LIFECYCLE_FILE));
+    let has_own = crate::platform::files::is_there(&root.join(LIFECYCLE_FILE))?;
     let named = which.which.as_deref().and_then(Path::to_str);
     let subject = named.map_or(Ok(Subject::Request), str::parse);
     let origin = match (subject, &which.which) {

@@ -141,7 +141,11 @@ fn bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
             .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
         return Ok(("standard input".to_owned(), bytes));
     }
-    if files::metadata(path)?.len() > LARGEST as u64 {
+    let found = files::metadata(path)?;
+    if !found.is_file() {
+        return Err(Failure::new(format!("{} is not a file", path.display())));
+    }
+    if found.len() > LARGEST as u64 {
         let message = format!("{} is larger than 3 MiB; cut it into several files", path.display());
         return Err(Failure::new(message));
     }

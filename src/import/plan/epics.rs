@@ -19,6 +19,17 @@ fn begins(level: u8, text: &str) -> Option<(String, &str)> {
     if level == 2 || level == 3 { id_and_title(text, prefixes) } else { None }
 }
 
+/// Whether a heading is meant to begin an epic and does not: `EPIC 2: Title`, or one at another level.
+fn is_misspelt(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let Some(rest) = lower.strip_prefix("epic") else { return false };
+    let number = rest.trim_start_matches([' ', '-', '_', '#']);
+    let end = number.find(|c: char| !(c.is_alphanumeric() || c == '.')).unwrap_or(number.len());
+    let behind = number[end..].trim_start();
+    number.starts_with(|c: char| c.is_ascii_digit())
+        && (behind.is_empty() || behind.starts_with([':', '-', '–', '—']))
+}
+
 /// Whether a part begins an epic, or a task that stands by itself.
 pub(super) fn begins_item(block: &Block) -> bool {
     matches!(block, Block::Heading { level, text } if begins(*level, text).is_some())
@@ -29,6 +40,13 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let (mut field, mut inside, mut own_level) = (Field::Scope, false, 2);
     for NumberedBlock { line, block } in blocks {
         match block {
+            Block::Heading { level, text }
+                if begins(*level, text).is_none() && is_misspelt(text) =>
+            {
+                inside = false;
+                let message = format!("\"{text}\" begins no epic");
+                reader.fault(*line, message, "write `## EPIC-001: Title`, or `###` before it");
+            }
             Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
                 let title = text.strip_prefix("Plan:").unwrap_or(text).trim();
                 title.clone_into(&mut reader.plan.title);

@@ -72,6 +72,10 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
             }
             Block::Heading { level, text } if *level <= SECTION => {
                 (place, story_level) = (section(text), STORY);
+                if place == Section::Other && text.to_lowercase().contains("user stories") {
+                    let message = format!("the stories of \"{text}\" are not read");
+                    reader.warn(*line, message, "stories stand below `## User Stories`");
+                }
             }
             Block::Heading { level: STORY, text }
                 if place == Section::Stories

@@ -24,6 +24,17 @@ fn phase(text: &str) -> Option<(&str, &str)> {
     (!number.is_empty()).then(|| (number.trim_end_matches('.'), title.trim()))
 }
 
+/// Whether a heading is meant to begin a phase and does not: `Phase 2a: Title`, `phase 2: Title`, `Phase 5`.
+fn is_misspelt(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let Some(rest) = lower.strip_prefix("phase ") else { return false };
+    let is_of_number = |c: char| c.is_alphanumeric() || c == '.';
+    let end = rest.find(|c| !is_of_number(c)).unwrap_or(rest.len());
+    let behind = rest[end..].trim_start();
+    rest.starts_with(|c: char| c.is_ascii_digit())
+        && (behind.is_empty() || behind.starts_with([':', '-', '–', '—']))
+}
+
 /// Whether a part begins a phase.
 pub(super) fn begins_item(block: &Block) -> bool {
     matches!(block, Block::Heading { text, .. } if phase(text).is_some())
@@ -78,15 +89,18 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
             Block::Heading { level, text } => {
                 (field, lists_plans) = (Field::Scope, false);
                 of_phase = *level;
-                inside = match phase(text) {
-                    Some((number, title)) => {
-                        if let Ok(id) = PlanItemId::parse(&format!("phase-{number}")) {
-                            reader.item(id, title, *line);
-                        }
-                        true
+                let begun = phase(text).and_then(|(number, title)| {
+                    Some((PlanItemId::parse(&format!("phase-{number}")).ok()?, title))
+                });
+                inside = begun.is_some();
+                match begun {
+                    Some((id, title)) => reader.item(id, title, *line),
+                    None if phase(text).is_some() || is_misspelt(text) => {
+                        let message = format!("\"{text}\" begins no phase");
+                        reader.fault(*line, message, "write `Phase 2.1: Title`");
                     }
-                    None => false,
-                };
+                    None => {}
+                }
             }
             Block::Row(cells) if !inside => rows.extend(finished_row(cells)),
             Block::Entry { text, ticked: Some(ticked), .. } if !inside => {

@@ -42,7 +42,7 @@ pub async fn undo(
     mut dialog: SetupDialog<'_>,
 ) -> Result<(), SetupError> {
     let nothing = || SetupStep::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
-    if !files::exists(&super::journal_file(root)) {
+    if !files::is_there(&super::journal_file(root))? {
         (dialog.tell)(nothing());
         return Ok(());
     }

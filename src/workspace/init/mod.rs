@@ -10,7 +10,7 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use super::error::ConfigError;
+use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::open::{Workspace, with_texts};
 use super::routes::ROUTES_FILE;
 use super::{DISCORD_FILE, RESET_FILE, RUNTIME_FILE, is_workspace};
@@ -125,7 +125,7 @@ fn fresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     let mut missing = Vec::new();
     for file in &plan {
         let path = root.join(&file.path);
-        match files::read_text_if_present(&path)? {
+        match files::read_settings(&path, MAX_CONFIG_BYTES)? {
             None => missing.push(file),
             Some(text)
                 if text == file.text || file.is_config() || record.wrote(&file.path, &text) => {}
@@ -190,8 +190,9 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     let all = state.iter().cloned().chain(goes_aside().map(|name| root.join(name)));
     refuse_other_disks(root, all)?;
     let mark = root.join(RESET_FILE);
-    let backup = match files::read_text_if_present(&mark)? {
-        Some(begun) => root.join(Path::new(begun.trim()).file_name().unwrap_or_default()),
+    let begun = files::read_text_if_present(&mark)?;
+    let backup = match begun.as_deref().map(str::trim).filter(|name| is_backup(name)) {
+        Some(begun) => root.join(begun),
         None => {
             let backup = backup_folder(root);
             let name = backup.file_name().unwrap_or_default();
@@ -245,7 +246,7 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
 fn goes_aside() -> impl Iterator<Item = &'static str> {
     ["README.md", "communication_protocol.md", "file_contracts.md", ROUTES_FILE]
         .into_iter()
-        .chain([".agents", "internal", "logs", "shared_workspace"])
+        .chain([".agents", "internal", "lifecycles", "logs", "shared_workspace"])
         .chain(Role::PUBLIC.map(Role::as_str))
 }
 
@@ -310,13 +311,20 @@ const LOCK_NAME: &str = "lock";
 /// A folder in the workspace for what a reset takes away; it lies within, so that git does not see it either.
 fn backup_folder(root: &Path) -> PathBuf {
     let stamp = Timestamp::new(clock::now()).format_in(chrono_tz::Tz::UTC, "%Y%m%d-%H%M%SZ");
-    let mut name = format!("before-reset-{stamp}");
+    let mut name = format!("{BACKUP}{stamp}");
     let mut number = 1;
     while files::exists(&root.join(&name)) {
         number += 1;
-        name = format!("before-reset-{stamp}-{number}");
+        name = format!("{BACKUP}{stamp}-{number}");
     }
     root.join(name)
+}
+
+/// What the name of such a folder begins with.
+const BACKUP: &str = "before-reset-";
+
+fn is_backup(name: &str) -> bool {
+    name.starts_with(BACKUP) && !name.contains('/')
 }
 
 /// Moves what is there, where that was not done already.
