@@ -14,10 +14,37 @@ words! {
     }
 }
 
+/// A text without what stands in it between two of the same signs, or in code.
+fn unquoted(text: &str) -> String {
+    let closing = |c: char| match c {
+        '"' | '`' => Some(c),
+        '“' => Some('”'),
+        '‘' => Some('’'),
+        '「' => Some('」'),
+        _ => None,
+    };
+    let (mut kept, mut rest) = (String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        let behind = &rest[c.len_utf8()..];
+        match closing(c).and_then(|end| behind.split_once(end)) {
+            Some((_, after)) => rest = after,
+            None => {
+                kept.push(c);
+                rest = behind;
+            }
+        }
+    }
+    kept
+}
+
 impl Language {
-    /// The language of a text: Korean where it has Hangul.
+    /// The language of a text: Korean where it has Hangul. What is quoted in it counts only where nothing else is said.
     #[must_use]
     pub fn of(text: &str) -> Option<Language> {
+        Language::of_words(&unquoted(text)).or_else(|| Language::of_words(text))
+    }
+
+    fn of_words(text: &str) -> Option<Language> {
         let hangul = |c: char| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
         if text.chars().any(hangul) {
             Some(Language::Ko)

@@ -181,9 +181,11 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence, h
     let charged = step.on(StepOutcome::Red).and_then(|edge| edge.charge);
     let budget = charged.map_or(Allowance::of(0), |counter| state.counter(counter));
     let exit = failure.exit_code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
+    let was_red = |it: &Evidence| it.commit == evidence.commit && it.first_failure().is_some();
     let values = json!({
         "commit": say::short(&evidence.commit),
         "check": failure.name,
+        "unchanged": before.as_ref().is_some_and(was_red) || held.as_ref().is_some_and(was_red),
         "exit_code": exit,
         "tail": say::end_of(&failure.log_tail, 1_200),
         "broken": broken(failure),

@@ -416,6 +416,15 @@ mod tests {
         }
         let text = files::read_text(&root.join("d/n.txt")).unwrap();
         assert_eq!(text, "one and a half\ntwo\n");
+        for (edit, after) in [
+            (edit("d/n.txt", replace(" and a half", "")), "one\ntwo\n"),
+            (edit("d/n.txt", replace("one\ntwo", "one")), "one\n"),
+        ] {
+            assert!(!edit.is_done(root));
+            edit.apply(root).unwrap();
+            assert!(edit.is_done(root));
+            assert_eq!(files::read_text(&root.join("d/n.txt")).unwrap(), after);
+        }
         assert!(matches!(
             edit("d/n.txt", replace("three", "four")).apply(root),
             Err(EditError::NotFound { .. })

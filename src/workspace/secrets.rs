@@ -50,8 +50,9 @@ pub fn forget(root: &Path, name: &str) -> Result<(), FileError> {
 
 fn others(root: &Path, name: &str) -> Result<String, FileError> {
     let text = files::read_text_if_present(&tokens_file(root))?.unwrap_or_default();
-    let kept = parse(&text).into_iter().filter(|(other, _)| other != name);
-    Ok(kept.map(|(name, token)| format!("{name}={token}\n")).collect())
+    // The other lines stay as they are written.
+    let kept = text.lines().filter(|line| !parse(line).contains_key(name));
+    Ok(kept.map(|line| format!("{line}\n")).collect())
 }
 
 /// Whether a text can be a bot token: three parts of letters, digits, `-` and `_` with dots between. What
@@ -78,7 +79,13 @@ mod tests {
         let root = folder.path();
         keep(root, "T4_ONE", &SecretString::from("first.token.a")).unwrap();
         keep(root, "T4_TWO", &SecretString::from("second.token.b")).unwrap();
+        let text = files::read_text(&tokens_file(root)).unwrap();
+        files::write_private(&tokens_file(root), format!("# ours\nO=\"a # b\"\n{text}")).unwrap();
         keep(root, "T4_ONE", &SecretString::from("third.token.c")).unwrap();
+        let text = files::read_text(&tokens_file(root)).unwrap();
+        assert!(text.starts_with("# ours\nO=\"a # b\"\n"), "{text}");
+        files::write_private(&tokens_file(root), text.replace("# ours\nO=\"a # b\"\n", ""))
+            .unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&tokens_file(root)), 0o600);
         assert_eq!(mode(&root.join(FOLDER)), 0o700);

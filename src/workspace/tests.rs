@@ -331,6 +331,41 @@ fn a_workspace_may_have_a_lifecycle_of_its_own_and_every_fault_is_named() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_is_not_an_absent_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    init(root, &Options::default()).unwrap();
+    files::create_dir_all(&root.join("lifecycles")).unwrap();
+    for name in [lifecycle::LIFECYCLE_FILE, "routes.yaml", "policy.yaml", RUNTIME_FILE] {
+        let path = root.join(name);
+        let before = files::read_text_if_present(&path).unwrap();
+        files::remove_file(&path).unwrap();
+        files::symlink(Path::new("/away/from/here"), &path).unwrap();
+        if name == "policy.yaml" {
+            // It says what an older workspace wanted, and stops nothing.
+            load(root).unwrap();
+        } else {
+            let refused = load(root).unwrap_err().to_string();
+            assert!(refused.contains(name) && !refused.contains("no workspace"), "{refused}");
+        }
+        if name == RUNTIME_FILE {
+            init(root, &Options::default()).unwrap_err();
+            assert!(files::read_link(&path).is_ok(), "the link of a person stays");
+        }
+        files::remove_file(&path).unwrap();
+        if let Some(text) = before {
+            files::write(&path, text).unwrap();
+        }
+        load(root).unwrap();
+    }
+    // What is no file is not read at all.
+    files::remove_file(&root.join("routes.yaml")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(root.join("routes.yaml")).status();
+    assert!(made.unwrap().success());
+    assert!(load(root).unwrap_err().to_string().contains("not a file"));
+}
+
+#[test]
 fn a_file_that_is_too_large_is_not_parsed() {
     let folder = tempfile::tempdir().unwrap();
     init(folder.path(), &Options::default()).unwrap();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::domain::ids::{PlanItemId, RequirementId};
+use crate::domain::plan::Severity;
 
 macro_rules! sample {
     ($name:literal) => {
@@ -214,6 +215,19 @@ fn windows_lines_and_a_byte_order_mark_change_nothing() {
     let plain = PlanFile::read(sample!("prd.md")).unwrap();
     let text = String::from_utf8_lossy(sample!("prd.md")).replace('\n', "\r\n");
     assert_eq!(PlanFile::read(format!("\u{feff}{text}").as_bytes()).unwrap(), plain);
+}
+
+#[test]
+fn a_heading_that_is_meant_to_begin_an_item_and_does_not_is_a_fault() {
+    let epics =
+        "## EPIC-001: A\n### Epic notes\nwords\n## EPIC 002: B\n#### EPIC-005: E\n# EPIC-006: F\n";
+    let roadmap = "# Roadmap: P\n### Phase 1: A\n#### Phase 1 in words\nwords\n### Phase 2a: B\n### phase 4: C\n### Phase 5\n### Phase 1..2: D\n### Phase 6 and later\n";
+    for (text, lines) in [(epics, vec![4, 5, 6]), (roadmap, vec![5, 6, 7, 8])] {
+        let file = PlanFile::read(text.as_bytes()).unwrap();
+        assert_eq!(file.plan.items.len(), 1);
+        let faults = file.problems.iter().filter(|it| it.severity == Severity::Fault);
+        assert_eq!(faults.map(|it| it.line).collect::<Vec<_>>(), lines, "{:?}", file.problems);
+    }
 }
 
 #[test]

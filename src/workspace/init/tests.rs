@@ -197,6 +197,27 @@ fn a_reset_keeps_the_project_and_the_mode_of_settings_that_cannot_be_read_whole(
 }
 
 #[test]
+fn a_reset_takes_the_lifecycles_along_and_goes_on_in_a_folder_of_its_own_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    run(root, Mode::Auto).unwrap();
+    files::create_dir_all(&root.join("lifecycles")).unwrap();
+    files::write(&root.join("lifecycles/request.yaml"), "mine\n").unwrap();
+    for mark in ["", "."] {
+        files::write(&root.join(RESET_FILE), mark).unwrap();
+        files::write(&root.join(RUNTIME_FILE), "language: ko\n").unwrap();
+        let backup = run(root, Mode::Reset).unwrap().backup.unwrap();
+        assert_ne!(backup, root);
+        assert_eq!(files::read_text(&backup.join(RUNTIME_FILE)).unwrap(), "language: ko\n");
+        assert!(!files::exists(&root.join("lifecycles")));
+    }
+    assert_eq!(
+        super::super::load(root).map(|it| it.lifecycle.steps().count() > 3).ok(),
+        Some(true)
+    );
+}
+
+#[test]
 fn what_lies_on_another_disk_is_seen_before_a_reset_moves_anything() {
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
     let folder = tempfile::tempdir().unwrap();
