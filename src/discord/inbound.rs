@@ -195,9 +195,11 @@ impl InteractionReply {
         self.say(&Content { key, values: serde_json::Map::new(), language }).await;
     }
 
-    /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
+    /// Answers in the language of whoever asked, who alone sees it. Trouble is logged: the person sees the effect in the
+    /// channel anyway.
     pub async fn say(self, content: &Content) {
-        let text = match self.catalog.render(content) {
+        let content = Content { language: self.language, ..content.clone() };
+        let text = match self.catalog.render(&content) {
             Ok(rendered) => shorten(&redact(&rendered.text), MESSAGE_LIMIT),
             Err(error) => {
                 tracing::error!(%error, "a command's answer cannot be said");

@@ -26,8 +26,9 @@ pub(super) fn said(
     message: &Message,
 ) -> Answer {
     let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
-    // Whoever works on it has nothing to read in words that want it to end.
-    let is_read = !ends || is_blocked(turn, id) || too_late(turn, id).is_some();
+    // Whoever works on it has nothing to read in words that only want it to end.
+    let says_more = !words::says_only_cancel(&message.content) || !message.attachments.is_empty();
+    let is_read = !ends || says_more || is_blocked(turn, id) || too_late(turn, id).is_some();
     if is_read && !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
     }
@@ -131,7 +132,8 @@ pub(super) fn steer(
     if let Some(late) = late {
         return Err(late);
     }
-    if ends_rather(request, text) {
+    let is_blocked = request.status == RequestStatus::Blocked;
+    if ends_rather(request, text) && (is_blocked || words::says_only_cancel(text)) {
         return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
     if taken(&request.params.followups) >= limit {

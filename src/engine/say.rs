@@ -274,9 +274,12 @@ pub(super) fn end_of(log: &str, most: usize) -> String {
         return log.to_owned();
     }
     let end: String = log.chars().skip(count - most + 2).collect();
-    // A line that is longer than all of that is cut.
-    let whole = end.split_once('\n').map(|(_, whole)| whole).filter(|it| !it.trim().is_empty());
-    format!("…\n{}", whole.unwrap_or(&end))
+    // A line that is longer than most of that is cut.
+    let whole = end.split_once('\n').map(|(_, whole)| whole);
+    match whole.filter(|whole| whole.chars().count() * 2 > most) {
+        Some(whole) => format!("…\n{whole}"),
+        None => format!("…{end}"),
+    }
 }
 
 /// The most that is kept of what a role wrote, for the file that people get; far beyond what anybody reads.

@@ -68,13 +68,62 @@ pub(super) fn resumed_request(text: &str) -> Option<RequestId> {
 
 /// Whether a message says that the request that it is written to is to end: no more than that, or that first.
 pub(super) fn only_cancel(text: &str) -> bool {
-    const FILLERS: [&str; 26] = [
-        "please", "pls", "this", "it", "that", "the", "request", "my", "now", "just", "can",
-        "could", "you", "we", "then", "ok", "okay", "yes", "i", "want", "to", "would", "like",
-        "thanks", "d", "be",
+    if says_only_cancel(text) {
+        return true;
+    }
+    // With a reason behind it.
+    let text = text.to_lowercase();
+    let words = text.split(is_between_words).filter(|word| !word.is_empty());
+    let begun = words.skip_while(|word| ["please", "ok", "okay", "yes", "just"].contains(word));
+    let begun: Vec<&str> = begun.take(3).collect();
+    match begun[..] {
+        ["cancel" | "withdraw" | "abort", "it" | "this" | "that", ..]
+        | ["cancel" | "withdraw" | "abort", "the" | "my", "request"] => true,
+        ["cancel" | "withdraw" | "abort", id, ..] => ids(id).next().is_some(),
+        _ => false,
+    }
+}
+
+/// Whether a message says no more than that the request that it is written to is to end.
+pub(super) fn says_only_cancel(text: &str) -> bool {
+    const FILLERS: [&str; 34] = [
+        "please",
+        "pls",
+        "this",
+        "it",
+        "that",
+        "the",
+        "request",
+        "my",
+        "now",
+        "just",
+        "can",
+        "could",
+        "you",
+        "we",
+        "then",
+        "ok",
+        "okay",
+        "yes",
+        "i",
+        "want",
+        "to",
+        "would",
+        "like",
+        "thanks",
+        "d",
+        "be",
+        "no",
+        "wait",
+        "right",
+        "immediately",
+        "here",
+        "actually",
+        "all",
+        "everything",
     ];
     const VERBS: [&str; 4] = ["cancel", "withdraw", "abort", "stop"];
-    const KOREAN: [&str; 19] = [
+    const KOREAN: [&str; 31] = [
         "이",
         "그",
         "저",
@@ -87,11 +136,23 @@ pub(super) fn only_cancel(text: &str) -> bool {
         "요청",
         "요청을",
         "요청은",
+        "작업",
+        "작업을",
+        "작업은",
         "그냥",
         "좀",
         "지금",
+        "여기서",
         "네",
         "넵",
+        "아니",
+        "아니요",
+        "아뇨",
+        "다",
+        "전부",
+        "모두",
+        "잠깐",
+        "잠깐만",
         "해",
         "바랍니다",
     ];
@@ -99,59 +160,52 @@ pub(super) fn only_cancel(text: &str) -> bool {
         ["해주", "해줘", "해요", "주시", "주세", "주십", "주실", "줘", "줄래", "부탁", "하겠"];
     const KOREAN_VERBS: [&str; 8] = ["하", "해", "할", "합", "부탁", "바랍", "시켜", "요"];
     // Sayings that mean it, as one word each.
-    const SAYINGS: [(&str, &str); 9] = [
+    const SAYINGS: [(&str, &str); 11] = [
         ("’", "'"),
+        ("do not do", "don't do"),
         ("never mind", "cancel"),
         ("nevermind", "cancel"),
         ("forget it", "cancel"),
         ("forget about it", "cancel"),
         ("don't do it", "cancel"),
         ("don't do this", "cancel"),
+        ("don't do that", "cancel"),
         ("하지 마", "하지마"),
         ("하지 말", "하지말"),
     ];
+    const NOUNS: [&str; 5] = ["취소", "철회", "중단", "중지", "그만"];
     const STOPS: [&str; 9] =
         ["하지마", "하지말", "멈춰", "멈추세", "멈추십", "멈추어", "그만두", "그만둬", "관둬"];
+    // Of what is not to be done: the words behind it say what is.
+    const RATHER: [&str; 1] = ["하지말고"];
     let text = text.to_lowercase();
-    let plain =
-        SAYINGS.iter().fold(text.clone(), |text, (saying, word)| text.replace(saying, word));
-    let split = |text| str::split(text, is_between_words).filter(|word: &&str| !word.is_empty());
-    let words: Vec<&str> = split(&plain).collect();
+    let text = SAYINGS.iter().fold(text, |text, (saying, word)| text.replace(saying, word));
+    let words: Vec<&str> = text.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let is_noun = |word: &str| {
+        let bare = word.trim_end_matches(['는', '은', '를', '을']);
+        NOUNS.contains(&bare)
+    };
+    // Whoever writes not to cancel says the opposite.
+    let is_kept = words.windows(2).any(|two| is_noun(two[0]) && two[1].starts_with("하지"));
     let is_verb = |word: &str| {
-        let nouns = ["취소", "철회", "중단", "중지", "그만"];
-        let korean = nouns.iter().find_map(|it| word.strip_prefix(it));
         let ends = |end: &str| {
             end.is_empty()
                 || KOREAN_VERBS.iter().any(|it| end.starts_with(it)) && !end.starts_with("하지")
         };
         VERBS.contains(&word)
-            || korean.is_some_and(ends)
-            || STOPS.iter().any(|it| word.starts_with(it))
+            || NOUNS.iter().filter_map(|it| word.strip_prefix(it)).any(ends)
+            || STOPS.iter().any(|it| word.starts_with(it)) && !RATHER.contains(&word)
     };
     let is_filler = |word: &str| {
         FILLERS.contains(&word)
             || KOREAN.contains(&word)
+            || RATHER.contains(&word)
             || KOREAN_BEGINS.iter().any(|it| word.starts_with(it))
             || ids(word).next().is_some()
     };
-    let says_no_more = words.iter().all(|word| is_verb(word) || is_filler(word));
-    if says_no_more {
-        // Whoever writes not to cancel says the opposite.
-        let is_not = |word: &&&str| word.starts_with("하지");
-        let verbs: Vec<&&str> = words.iter().filter(|word| is_verb(word)).collect();
-        return !verbs.is_empty() && (verbs.len() == 1 || !verbs.iter().any(|it| is_not(&it)));
-    }
-    let words: Vec<&str> = split(&text).collect();
-    // With a reason behind it.
-    let begun =
-        words.iter().skip_while(|word| ["please", "ok", "okay", "yes", "just"].contains(word));
-    let begun: Vec<&str> = begun.copied().take(3).collect();
-    match begun[..] {
-        ["cancel" | "withdraw" | "abort", "it" | "this" | "that", ..]
-        | ["cancel" | "withdraw" | "abort", "the" | "my", "request"] => true,
-        ["cancel" | "withdraw" | "abort", id, ..] => ids(id).next().is_some(),
-        _ => false,
-    }
+    !is_kept
+        && words.iter().any(|word| is_verb(word))
+        && words.iter().all(|word| is_verb(word) || is_filler(word))
 }
 
 /// Whether a text names another one: all of its words stand in it, one after another. Beside a short word, such as "no",

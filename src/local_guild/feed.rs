@@ -140,7 +140,8 @@ fn meant_for(me: Id, guild: &Guild, text: &str) -> bool {
         Some("INTERACTION_CREATE" | "WEBHOOKS_UPDATE" | "THREAD_LIST_SYNC") => return false,
         Some("THREAD_DELETE") => &event["d"]["parent_id"],
         Some(name) if name.starts_with("CHANNEL_") || name.starts_with("THREAD_") => {
-            &event["d"]["id"]
+            let own = &event["d"]["channel_id"];
+            if own.is_null() { &event["d"]["id"] } else { own }
         }
         Some(_) | None => &event["d"]["channel_id"],
     };

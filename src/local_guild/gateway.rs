@@ -9,9 +9,9 @@ use flate2::{Compress, Compression, FlushCompress};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::asked::{gone, members, presence};
 use super::event::intent;
 use super::faults::{GatewayTrouble, Moment};
+use super::gateway_requests::{gone, members, presence};
 use super::guild::Guild;
 use super::ids::Id;
 use super::model::{CONTENT_LIMITED, MEMBERS_LIMITED, PRESENCE_LIMITED};

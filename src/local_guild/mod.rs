@@ -6,7 +6,6 @@
 //! for bots and `feed` for the page.
 
 mod admin;
-mod asked;
 mod authorize;
 mod caller;
 mod compose;
@@ -15,16 +14,17 @@ mod event;
 mod faults;
 mod feed;
 mod gateway;
+mod gateway_requests;
 mod guild;
 mod ids;
 mod limits;
-mod local;
 mod log;
 mod model;
 mod page;
 mod payload;
+mod people;
 mod permission;
-mod pressed;
+mod person_interactions;
 mod rest;
 mod right;
 mod seed;
@@ -137,7 +137,10 @@ fn router(guild: &Arc<Guild>) -> Router {
         .nest("/api/v10", api.clone())
         .nest("/api/v9", api.clone())
         .nest("/api", api)
-        .nest("/_local", local::routes().merge(pressed::routes()).merge(admin::routes()))
+        .nest(
+            "/_local",
+            people::routes().merge(person_interactions::routes()).merge(admin::routes()),
+        )
         .merge(authorize::routes())
         .merge(page::routes())
         .layer(from_fn_with_state(Arc::clone(guild), faults::layer))

@@ -110,12 +110,9 @@ pub fn base(network: Network) -> Vec<String> {
     all
 }
 
-/// The end of the mounts: the root, and the empty folders that stand for something hidden, take nothing, else they would
-/// take all of the memory.
-pub fn close(empty: &[String], all: &mut Vec<String>) {
-    for folder in empty.iter().map(String::as_str).chain(["/"]) {
-        all.extend(["--remount-ro", folder].map(str::to_owned));
-    }
+/// An empty folder in the place of something hidden. A program may write there as it would, and little.
+pub fn empty_folder(place: String) -> [String; 4] {
+    ["--size".to_owned(), "1048576".to_owned(), "--tmpfs".to_owned(), place]
 }
 
 /// Finds bubblewrap and shows that it works, by running it.

@@ -247,7 +247,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 static ASSIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let name = r"(?:secret|passwd|password|passphrase|token|credential|(?:api|access|private|auth|signing|encryption)[_-]?key)";
     Regex::new(&format!(
-        r#"(?i){name}[a-z0-9_.-]*["']?\s*(?::|:?=|=>)\s*["']?(?P<value>[A-Za-z0-9+/_.=-]{{20,}})["']?"#
+        r#"(?i){name}s?["']?\s*(?::|:?=|=>)\s*["']?(?P<value>[A-Za-z0-9+/_.=-]{{20,}})["']?"#
     ))
     .ok()
 });
@@ -260,6 +260,17 @@ pub fn assigns_secret(line: &str) -> bool {
     pattern.captures_iter(line).any(|found| looks_random(&found["value"]))
 }
 
+/// Whether a value is what a program calls something by: a path, an address on a chain, `Module.function_of_it`.
+fn is_named_thing(value: &str) -> bool {
+    let is_identifier = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    value.starts_with(['/', '.'])
+        || value.starts_with("0x")
+        || value.contains('.') && value.split('.').all(is_identifier)
+}
+
 /// Letters of both cases and several digits in no order: no name, no path, no place to fill in.
 fn looks_random(value: &str) -> bool {
     let count = |fits: fn(&char) -> bool| value.chars().filter(fits).count();
@@ -267,7 +278,7 @@ fn looks_random(value: &str) -> bool {
     let changes = value.as_bytes().windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
     let is_hex = value.bytes().all(|c| c.is_ascii_hexdigit()) && value.len() >= 32;
     let is_mixed = count(char::is_ascii_uppercase) >= 2 && count(char::is_ascii_lowercase) >= 2;
-    digits >= 3 && (is_hex || is_mixed && changes * 3 >= value.len())
+    digits >= 3 && !is_named_thing(value) && (is_hex || is_mixed && changes * 3 >= value.len())
 }
 
 fn kind(byte: u8) -> u8 {
@@ -420,6 +431,16 @@ mod tests {
             "token: secrets.GITHUB_TOKEN_OF_RELEASE",
             "api_key = \"your-api-key-goes-here-please\"",
             "cache_key = 0123456789abcdef0123456789abcdef",
+            "  \"hashed_secret\": \"0123456789abcdef0123456789abcdef01234567\","
+                .replace("secret\"", "secret_sha1\"")
+                .as_str(),
+            "USDC_TOKEN = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'",
+            "TOKEN_PROGRAM_ID = \"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA\"",
+            "private_key = Ed25519PrivateKey.from_private_bytes(raw)",
+            "token_sha256 = \"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"",
+            "tokenURL: /api/v1/A2b/C3d/E4f/G5h",
+            "SecretName: My-App-Secret-2024-AB-CD",
+            "\"https://deno.land/x/mod/token.ts\": \"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\",",
             "let token = RequestToken::from_parts(header1, body2, trailer3);",
         ] {
             assert!(!assigns_secret(line), "{line}");

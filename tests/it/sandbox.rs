@@ -173,8 +173,8 @@ try writes-to-a-temporary-folder-of-its-own 'echo x > /tmp/of-a-sandbox-of-teams
 try reads-the-shared-documents 'grep . $ws/shared_workspace/plan.md'
 try runs-programs 'git --version && bash --version'
 try listens-where-the-kernel-says 'perl -MSocket -e "socket(S, AF_INET, SOCK_STREAM, 0) or die; bind(S, sockaddr_in(0, INADDR_LOOPBACK)) or die; listen(S, 1) or die"'
-try writes-where-something-is-hidden 'echo x > /etc/ssh/of-a-sandbox || echo x > /dev/of-a-sandbox'
-try fills-the-memory '[ $(df -k --output=size /dev/shm | tail -1) -gt 3000000 ] && echo x > /dev/shm/x'
+try writes-among-the-devices 'echo x > /dev/of-a-sandbox'
+try fills-the-memory 'for at in /dev/shm $ws/.teams_runtime; do [ $(df -k --output=size $at | tail -1) -gt 3000000 ] && echo x > $at/x && exit 0; done; exit 1'
 try writes-the-link-to-the-repository 'echo gitdir: /tmp > .git'
 cat "$here/answer"
 "#;

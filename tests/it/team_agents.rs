@@ -174,7 +174,7 @@ async fn a_rehearsal_says_what_it_cannot_do() {
     let asked = house.ask("make the greeting friendlier").await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
     assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "needs_real_agent");
-    house.reads("general", "needs Owner").await;
+    house.reads("general", "needs whoever runs the team").await;
     // Words in the room, or an answer to the question, go on with it.
     house.say(&asked, EDIT).await;
     house.becomes(&asked, RequestStatus::Committed).await;

@@ -12,7 +12,7 @@ use crate::platform::bubblewrap::{self, Network};
 pub(super) fn arguments(mounts: &SandboxMounts, own: &Path) -> (Vec<OpenedMount>, Vec<String>) {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut all = bubblewrap::base(Network::Own);
-    let (mut opened, mut empty) = (Vec::new(), Vec::new());
+    let mut opened = Vec::new();
     let mut places: Vec<_> = mounts
         .seen(own)
         .into_iter()
@@ -30,8 +30,7 @@ pub(super) fn arguments(mounts: &SandboxMounts, own: &Path) -> (Vec<OpenedMount>
                 continue;
             }
             Show::EmptyFolder => {
-                all.extend(["--tmpfs".to_owned(), text(&place)]);
-                empty.push(text(&place));
+                all.extend(bubblewrap::empty_folder(text(&place)));
                 continue;
             }
             Show::EmptyFile => {
@@ -51,7 +50,7 @@ pub(super) fn arguments(mounts: &SandboxMounts, own: &Path) -> (Vec<OpenedMount>
             (None, None) => all.extend([word.to_owned(), text(&path), text(&place)]),
         }
     }
-    bubblewrap::close(&empty, &mut all);
+    all.extend(["--remount-ro".to_owned(), "/".to_owned()]);
     all.extend([
         "--chdir".to_owned(),
         text(&mounts.place(&mounts.cwd)),

@@ -125,6 +125,7 @@ impl Driver {
             let watch = watch.clone();
             tasks::blocking(move || turn.finish(&watch)).await??
         };
+        progress.dropped += exit.as_ref().map_or(0, Exit::dropped);
         progress.add(&spec, number, &turn);
         // It could not go on without somebody to talk to. What it had handed in counts, unless it was changing something
         // again.

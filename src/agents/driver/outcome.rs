@@ -63,7 +63,7 @@ impl Progress {
 
     /// Takes in a turn that is over.
     pub(super) fn take_in(&mut self, spec: &RunSpec, ended: &FinishedTurn) {
-        self.dropped += ended.exit.dropped_stdout + ended.exit.dropped_stderr;
+        self.dropped += ended.exit.dropped();
         self.add(spec, ended.number, &ended.turn);
     }
 

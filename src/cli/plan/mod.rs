@@ -141,15 +141,13 @@ fn bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
             .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
         return Ok(("standard input".to_owned(), bytes));
     }
-    let found = files::metadata(path)?;
-    if !found.is_file() {
-        return Err(Failure::new(format!("{} is not a file", path.display())));
-    }
-    if found.len() > LARGEST as u64 {
-        let message = format!("{} is larger than 3 MiB; cut it into several files", path.display());
-        return Err(Failure::new(message));
-    }
-    Ok((path.display().to_string(), files::read(path)?))
+    // It may be what another program writes: its size is known when it is read.
+    let mut bytes = Vec::new();
+    files::open(path)?
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    Ok((path.display().to_string(), bytes))
 }
 
 /// Runs it.

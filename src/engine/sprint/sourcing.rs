@@ -282,10 +282,11 @@ fn store(
     Ok((merged.added, merged.updated))
 }
 
-/// What is blocked, in its order, and a digest of it as it is now.
+/// What is blocked and not people's alone to make possible again, in its order, and a digest of it as it is now.
 fn blocked<'t>(turn: &'t Turn<'_>) -> (Vec<&'t Item>, String) {
-    let items = turn.items().into_values();
-    let mut blocked: Vec<&Item> = items.filter(|item| item.status == ItemStatus::Blocked).collect();
+    let is_reviewed =
+        |item: &&Item| item.status == ItemStatus::Blocked && !item.origin.has(GAVE_UP);
+    let mut blocked: Vec<&Item> = turn.items().into_values().filter(is_reviewed).collect();
     blocked.sort_by_key(|item| (item.priority_rank, item.updated_at, item.backlog_id.clone()));
     let keys: Vec<String> =
         blocked.iter().map(|item| format!("{}@{}", item.backlog_id, item.updated_at)).collect();

@@ -29,8 +29,10 @@ pub(super) fn moved(
     let ended = how_it_ended(request);
     // What the sprint lets go of itself is released, and not looked at here.
     let is_dropped = ended.is_some() || request.status == RequestStatus::Cancelled;
+    let kept = request.was_refused().then(|| kept_aside(request));
     let summary = match status {
         _ if ended.is_some() => ended.as_deref(),
+        _ if kept.is_some() => kept.as_deref(),
         TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
         TodoStatus::Queued
         | TodoStatus::Running
@@ -134,6 +136,11 @@ pub(super) fn how_it_ended(request: &Request) -> Option<String> {
     }
 }
 
+/// Where a change is that a person turned down.
+fn kept_aside(request: &Request) -> String {
+    format!("kept on teams/{} by a person", request.request_id)
+}
+
 /// How far a todo is, with what its request has changed so far, held beside what its item declares.
 pub(super) fn with_paths(
     turn: &Turn<'_>,
@@ -180,6 +187,6 @@ pub(super) fn refuse(item: &mut Item, request: &Request) {
         // Its room stays the place to say what becomes of it.
         item.leave_request(&request.request_id, todo);
     }
-    item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
+    item.blocked_reason = kept_aside(request);
     Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
 }

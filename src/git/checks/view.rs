@@ -263,7 +263,7 @@ impl View {
     /// program.
     pub(super) fn bubblewrap(&self, own: &Path) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let (mut all, mut empty) = (bubblewrap::base(self.network), Vec::new());
+        let mut all = bubblewrap::base(self.network);
         for (path, mount) in &self.at {
             let path = text(path);
             match mount {
@@ -271,10 +271,7 @@ impl View {
                 Mount::Write(lies) => {
                     all.extend(["--bind".to_owned(), text(self.layout.shown(lies)), path]);
                 }
-                Mount::EmptyFolder => {
-                    all.extend(["--tmpfs".to_owned(), path.clone()]);
-                    empty.push(path);
-                }
+                Mount::EmptyFolder => all.extend(bubblewrap::empty_folder(path)),
                 Mount::EmptyFile => {
                     all.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), path]);
                 }
@@ -283,7 +280,7 @@ impl View {
         // Not where it lies, which may be within the project.
         let program = format!("{OWN}/teams");
         all.extend(["--ro-bind".to_owned(), text(own), program.clone()]);
-        bubblewrap::close(&empty, &mut all);
+        all.extend(["--remount-ro".to_owned(), "/".to_owned()]);
         all.extend(["--chdir".to_owned(), text(&self.layout.tree.seen), "--".to_owned(), program]);
         all
     }

@@ -19,15 +19,21 @@ fn begins(level: u8, text: &str) -> Option<(String, &str)> {
     if level == 2 || level == 3 { id_and_title(text, prefixes) } else { None }
 }
 
-/// Whether a heading is meant to begin an epic and does not: `EPIC 2: Title`, or one at another level.
-fn is_misspelt(text: &str) -> bool {
+/// Whether a heading is meant to begin an epic and does not: `EPIC 2: Title`, or one at another level. One that was begun
+/// is only named again.
+fn is_misspelt(reader: &Reader, text: &str) -> bool {
     let lower = text.to_lowercase();
     let Some(rest) = lower.strip_prefix("epic") else { return false };
     let number = rest.trim_start_matches([' ', '-', '_', '#']);
     let end = number.find(|c: char| !(c.is_alphanumeric() || c == '.')).unwrap_or(number.len());
     let behind = number[end..].trim_start();
+    let is_named = |id: &PlanItemId| {
+        let known = id.as_str().rsplit('-').next().unwrap_or_default();
+        known.trim_start_matches('0') == number[..end].trim_start_matches('0')
+    };
     number.starts_with(|c: char| c.is_ascii_digit())
         && (behind.is_empty() || behind.starts_with([':', '-', '–', '—']))
+        && !reader.plan.items.iter().any(|item| is_named(&item.id))
 }
 
 /// Whether a part begins an epic, or a task that stands by itself.
@@ -40,16 +46,19 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
     let (mut field, mut inside, mut own_level) = (Field::Scope, false, 2);
     for NumberedBlock { line, block } in blocks {
         match block {
+            Block::Heading { level: 1, text }
+                if reader.plan.title.is_empty()
+                    && (reader.plan.items.is_empty() || !is_misspelt(&reader, text)) =>
+            {
+                let title = text.strip_prefix("Plan:").unwrap_or(text).trim();
+                title.clone_into(&mut reader.plan.title);
+            }
             Block::Heading { level, text }
-                if begins(*level, text).is_none() && is_misspelt(text) =>
+                if begins(*level, text).is_none() && is_misspelt(&reader, text) =>
             {
                 inside = false;
                 let message = format!("\"{text}\" begins no epic");
                 reader.fault(*line, message, "write `## EPIC-001: Title`, or `###` before it");
-            }
-            Block::Heading { level: 1, text } if reader.plan.title.is_empty() => {
-                let title = text.strip_prefix("Plan:").unwrap_or(text).trim();
-                title.clone_into(&mut reader.plan.title);
             }
             Block::Heading { level, text } => {
                 field = Field::Scope;

@@ -222,7 +222,11 @@ fn a_heading_that_is_meant_to_begin_an_item_and_does_not_is_a_fault() {
     let epics =
         "## EPIC-001: A\n### Epic notes\nwords\n## EPIC 002: B\n#### EPIC-005: E\n# EPIC-006: F\n";
     let roadmap = "# Roadmap: P\n### Phase 1: A\n#### Phase 1 in words\nwords\n### Phase 2a: B\n### phase 4: C\n### Phase 5\n### Phase 1..2: D\n### Phase 6 and later\n";
-    for (text, lines) in [(epics, vec![4, 5, 6]), (roadmap, vec![5, 6, 7, 8])] {
+    let titled = "# Epic 12: Checkout\n## TASK-001: A\n### Epic 12 again\n";
+    let named = "# Roadmap: P\n### Phase 1: A\n## Phase 1\nwords\n";
+    for (text, lines) in
+        [(epics, vec![4, 5, 6]), (roadmap, vec![5, 6, 7, 8]), (titled, vec![]), (named, vec![])]
+    {
         let file = PlanFile::read(text.as_bytes()).unwrap();
         assert_eq!(file.plan.items.len(), 1);
         let faults = file.problems.iter().filter(|it| it.severity == Severity::Fault);

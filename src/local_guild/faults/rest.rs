@@ -216,7 +216,8 @@ async fn answer(guild: &Arc<Guild>, request: Request, next: Next, path: &str) ->
         return limited(Scope::User, &standing, 30046, text);
     }
     let mut response = next.run(request).await;
-    if let Some(standing) = &standing {
+    // A limit over all routes alone has no bucket to tell of.
+    if let Some(standing) = standing.as_ref().filter(|it| it.limit > 0) {
         tell(response.headers_mut(), standing);
     }
     response

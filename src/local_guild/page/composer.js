@@ -234,8 +234,8 @@ function begin(entry, behind) {
 function restore(pending, channel) {
   const joined = (text) => [pending.text, text].filter(Boolean).join("\n");
   if (here !== channel) {
-    const kept = begun.get(channel) ?? { files: [], reply: pending.reply, editing: null };
-    begun.set(channel, { ...kept, files: [...pending.files, ...kept.files] });
+    const kept = begun.get(channel) ?? { files: [], reply: null, editing: null };
+    begun.set(channel, { ...kept, reply: kept.reply ?? pending.reply, files: [...pending.files, ...kept.files] });
     return keep(channel, joined(drafts.get(channel)));
   }
   files = [...pending.files, ...files];

@@ -8,7 +8,7 @@ export const world = {
   /** By the id of a bot: what it shows of itself. */
   presences: new Map(),
   /** By channel id: messages, oldest first, and whether there are older ones. */
-  logs: new Map(), typing: new Map(), mentioned: new Map(), current: null, waiting: new Set(), failed: new Set(),
+  logs: new Map(), typing: new Map(), mentioned: new Map(), current: null, waiting: new Set(),
 };
 
 const listeners = new Set();
@@ -37,7 +37,6 @@ export async function load(user) {
     if (localStorage.getItem(readKey(channel.id)) === null) localStorage.setItem(readKey(channel.id), (isFirst && channel.last_message_id) || "0");
   }
   localStorage.setItem(visited, "1");
-  changed("all");
   return `${state.epoch}.${state.feed}`;
 }
 
@@ -275,7 +274,6 @@ export function apply({ t, d }) {
       break;
     case "INTERACTION_DONE":
     case "INTERACTION_FAILED":
-      world.waiting.delete(d.id);
       if (t === "INTERACTION_FAILED") changed("failed", d);
       changed("log", d.channel_id);
       break;

@@ -17,7 +17,7 @@ const en = {
   start: (place) => `This is where ${place} begins.`, pinned: (a) => `${a} pinned a message.`,
   opened: (a) => [`${a} opened the room `, ""], messages: (n) => n === 1 ? "1 message" : `${n} messages`,
   used: (a, name) => `${a} used ${name}`, unread: "unread", removeFile: (name) => `Remove ${name}`,
-  download: "Download", open: "Open", choose: "Choose…", tooBig: "This file is larger than 20 MiB.",
+  open: "Open", choose: "Choose…", tooBig: "This file is larger than 20 MiB.",
   from: "in", mentions: "People and roles", commands: "Commands", which: (all) => `Which one: ${all}?`,
   needed: (name) => `“${name}” is missing.`, notThat: (name) => `“${name}” takes something else. Choose from the list.`,
   optional: "optional", yes: "yes", no: "no", noChoices: "There is nothing to choose here now.", close: "Close", dismiss: "Dismiss",
@@ -25,7 +25,7 @@ const en = {
   tooLong: (n, most) => `This has ${n} characters, and ${most} fit. Shorten it, or attach it as a file.`,
   unreadable: "This message cannot be shown.",
   apps: "Apps", onMessage: "For this message", onPerson: (name) => `For ${name}`,
-  toRoom: (name) => `Open the room ${name}`, tooOld: "That message is too far back.", image: (name) => `Image ${name}`, team: "Team", tooMany: (n) => n === 0 ? "This command takes no files." : `This command takes ${n} files at most.`,
+  tooOld: "That message is too far back.", tooMany: (n) => n === 0 ? "This command takes no files." : `This command takes ${n} files at most.`,
 };
 
 const ko = {
@@ -45,7 +45,7 @@ const ko = {
   start: (place) => `${place}의 시작이에요.`, pinned: (a) => `${a} 님이 메시지를 고정했어요.`,
   opened: (a) => [`${a} 님이 `, " 방을 열었어요"], messages: (n) => `메시지 ${n}개`,
   used: (a, name) => `${a} 님이 ${name} 사용`, unread: "읽지 않음", removeFile: (name) => `${name} 빼기`,
-  download: "내려받기", open: "열기", choose: "선택…", tooBig: "20MiB보다 큰 파일이에요.",
+  open: "열기", choose: "선택…", tooBig: "20MiB보다 큰 파일이에요.",
   from: "위치:", mentions: "사람과 역할", commands: "명령어", which: (all) => `어느 것인가요: ${all}`,
   needed: (name) => `“${name}” 값이 필요해요.`, notThat: (name) => `“${name}”에 쓸 수 없는 값이에요. 목록에서 골라 주세요.`,
   optional: "선택", yes: "예", no: "아니요", noChoices: "지금은 고를 것이 없어요.", close: "닫기", dismiss: "지우기",
@@ -53,7 +53,7 @@ const ko = {
   tooLong: (n, most) => `${n}자예요. ${most}자까지 보낼 수 있으니 줄이거나 파일로 첨부해 주세요.`,
   unreadable: "보여 드릴 수 없는 메시지예요.",
   apps: "앱 메뉴", onMessage: "이 메시지에", onPerson: (name) => `${name} 님에게`,
-  toRoom: (name) => `${name} 방 열기`, tooOld: "그 메시지는 너무 오래되었어요.", image: (name) => `${name} 이미지`, team: "팀", tooMany: (n) => n === 0 ? "이 명령어는 파일을 받지 않아요." : `이 명령어는 파일을 ${n}개까지 받아요.`,
+  tooOld: "그 메시지는 너무 오래되었어요.", tooMany: (n) => n === 0 ? "이 명령어는 파일을 받지 않아요." : `이 명령어는 파일을 ${n}개까지 받아요.`,
 };
 
 const wished = localStorage.getItem("language") ?? navigator.language;

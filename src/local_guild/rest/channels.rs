@@ -431,7 +431,8 @@ async fn direct(State(guild): GuildState, Bot(bot): Bot, payload: Payload) -> Js
 
 /// Seconds between two messages of a person.
 fn slowmode(payload: &Payload) -> Result<Option<u32>, Refusal> {
-    let Some(sent) = payload.get("rate_limit_per_user") else { return Ok(None) };
+    let sent = payload.get("rate_limit_per_user").filter(|it| !it.is_null());
+    let Some(sent) = sent else { return Ok(None) };
     let seconds = sent.as_u64().and_then(|it| u32::try_from(it).ok());
     seconds.filter(|it| *it <= 21_600).map(Some).ok_or_else(|| {
         let text = "int value should be between 0 and 21600.";

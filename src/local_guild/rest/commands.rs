@@ -85,19 +85,16 @@ fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
     for ours in ["id", "application_id", "guild_id", "version"] {
         body.remove(ours);
     }
-    let sent = Value::Object(body);
-    let is_slash = sent["type"].as_u64().unwrap_or(1) == 1;
+    let sent = Value::Object(body.clone());
+    let is_slash = kind_of(&body) == 1;
     check_names(&sent, "", is_slash)?;
     if is_slash {
         check_options(&sent, "")?;
     }
-    match sent {
-        Value::Object(body) => Ok(body),
-        _ => Err(Refusal::BadJson),
-    }
+    Ok(body)
 }
 
-/// Commands, and options of one, by kind and number at most.
+/// Options of a command, and choices of one, at most.
 const MOST_OPTIONS: usize = 25;
 /// The languages of the platform.
 const LOCALES: [&str; 32] = [
@@ -108,33 +105,36 @@ const LOCALES: [&str; 32] = [
 
 /// The name and the description of a command or an option, in every language.
 fn check_names(sent: &Value, at: &str, is_slash: bool) -> Result<(), Refusal> {
-    let fits = |c: char| c.is_alphanumeric() && !c.is_uppercase() || c == '-' || c == '_';
+    // Signs of Devanagari and Thai are no letters by themselves.
+    let fits = |c: char| {
+        c.is_alphanumeric() && !c.is_uppercase()
+            || "-_'".contains(c)
+            || matches!(c, '\u{900}'..='\u{97f}' | '\u{e00}'..='\u{e7f}')
+    };
     let is_name = |name: &str| {
         (1..=32).contains(&name.chars().count()) && (!is_slash || name.chars().all(fits))
     };
     let is_described = |text: &str| !is_slash || (1..=100).contains(&text.chars().count());
-    let named = "Command name is invalid";
-    let described = "Must be between 1 and 100 in length.";
-    let parts: [(&str, &dyn Fn(&str) -> bool, _, _); 2] = [
-        ("name", &is_name, "APPLICATION_COMMAND_INVALID_NAME", named),
-        ("description", &is_described, "BASE_TYPE_BAD_LENGTH", described),
-    ];
-    for (field, is_good, code, text) in parts {
+    let check = |field: &str, is_good: &dyn Fn(&str) -> bool, code, text: &str| {
         if !is_good(sent[field].as_str().unwrap_or_default()) {
             return Err(Refusal::invalid(format!("{at}{field}"), code, text));
         }
         let all = format!("{field}_localizations");
-        for (locale, text_there) in sent[&all].as_object().into_iter().flatten() {
+        for (locale, there) in sent[&all].as_object().into_iter().flatten() {
             let field = format!("{at}{all}.{locale}");
             if !LOCALES.contains(&locale.as_str()) {
                 return Err(Refusal::invalid(field, "BASE_TYPE_CHOICES", "Not a locale."));
             }
-            if !text_there.as_str().is_some_and(is_good) {
+            if !there.as_str().is_some_and(is_good) {
                 return Err(Refusal::invalid(field, code, text));
             }
         }
-    }
-    Ok(())
+        Ok(())
+    };
+    let named = "Command name is invalid";
+    check("name", &is_name, "APPLICATION_COMMAND_INVALID_NAME", named)?;
+    let described = "Must be between 1 and 100 in length.";
+    check("description", &is_described, "BASE_TYPE_BAD_LENGTH", described)
 }
 
 /// The options of a command or a subcommand.

@@ -59,7 +59,8 @@ pub(crate) fn archive_silent(guild: &Guild) {
 
 /// Minutes of silence after which a thread is archived.
 pub(crate) fn auto_archive(payload: &Payload) -> Result<Option<u32>, Refusal> {
-    let Some(sent) = payload.get("auto_archive_duration") else { return Ok(None) };
+    let sent = payload.get("auto_archive_duration").filter(|it| !it.is_null());
+    let Some(sent) = sent else { return Ok(None) };
     let minutes = sent.as_u64().and_then(|it| u32::try_from(it).ok());
     minutes.filter(|it| [60, 1440, 4320, 10_080].contains(it)).map(Some).ok_or_else(|| {
         let text = "Value must be one of {60, 1440, 4320, 10080}.";

@@ -176,6 +176,12 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// Bytes of output that were dropped.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_stdout.saturating_add(self.dropped_stderr)
+    }
+
     /// Whether it ended by itself with exit code 0.
     #[must_use]
     pub fn success(&self) -> bool {

@@ -5,7 +5,7 @@
 //! | `POST say` | `channel, content, [reply_to, attachments: [upload id], nonce]`, or a form with files | message |
 //! | `POST edit`, `delete`, `react` | `channel, message` and `content`, nothing, or `emoji, [on]` | message or 204 |
 //! | `POST typing` | `channel` | 204 |
-//! | `POST click`, `slash`, `complete`, `modal` | see `pressed` | `interaction` |
+//! | `POST click`, `slash`, `complete`, `modal` | see `person_interactions` | `interaction` |
 //! | `POST thread` | `channel, name, [message]` | thread |
 //! | `POST dm` | `bot` | channel |
 //! | `POST upload?filename=` | the bytes | `id, filename, size` |
