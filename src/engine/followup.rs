@@ -27,7 +27,7 @@ pub(super) fn said(
 ) -> Answer {
     let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
     // Whoever works on it has nothing to read in words that only want it to end.
-    let says_more = !words::says_only_cancel(&message.content) || !message.attachments.is_empty();
+    let says_more = !words::only_asks_to_end(&message.content) || !message.attachments.is_empty();
     let is_read = !ends || says_more || is_blocked(turn, id) || too_late(turn, id).is_some();
     if is_read && !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
@@ -71,8 +71,8 @@ fn is_blocked(turn: &Turn<'_>, id: &RequestId) -> bool {
 }
 
 /// Whether words to a request say no more than that it is to end.
-fn ends_rather(request: &Request, text: &str) -> bool {
-    words::only_cancel(text) && !names_option(request, text)
+pub(super) fn ends_rather(request: &Request, text: &str) -> bool {
+    words::asks_to_end(text) && !names_option(request, text)
 }
 
 /// Whether words name one of the answers to what the planner asks.
@@ -83,7 +83,7 @@ fn names_option(request: &Request, text: &str) -> bool {
 }
 
 /// A button for what words alone do not do.
-fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId) {
+pub(super) fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
     let goes_on = request.status != RequestStatus::Blocked;
     let title = say::title(&request.scope);
@@ -133,7 +133,7 @@ pub(super) fn steer(
         return Err(late);
     }
     let is_blocked = request.status == RequestStatus::Blocked;
-    if ends_rather(request, text) && (is_blocked || words::says_only_cancel(text)) {
+    if ends_rather(request, text) && (is_blocked || words::only_asks_to_end(text)) {
         return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
     if taken(&request.params.followups) >= limit {

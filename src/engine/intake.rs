@@ -309,7 +309,7 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     let words = Followup::command("", message.content.clone(), turn.now);
     let says_so = words.is_assent() || words.says_done();
     let is_about_it = says_so && !is_other_work
-        || words::only_cancel(&message.content)
+        || words::asks_to_end(&message.content)
         || words::only_resume(&message.content);
     let mut waiting = state.requests.values().filter(|request| {
         let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
@@ -370,8 +370,8 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<(&'static
     let asks = saved(message).is_empty()
         && match intent::read(&message.content).intent {
             Some(Intent::Question | Intent::Incident) => true,
-            None => asks_why(&message.content) || words::only_cancel(&message.content),
-            Some(_) => words::only_cancel(&message.content),
+            None => asks_why(&message.content) || words::asks_to_end(&message.content),
+            Some(_) => words::asks_to_end(&message.content),
         };
     if room_of.is_some() && (is_thanks || followup::is_to_others(message)) {
         return None;

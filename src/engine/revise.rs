@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize, note_asker};
 use super::decision::Answer;
-use super::followup::{FULL, add_followup, goes_on_with, reaches_somebody, too_late};
+use super::followup::{
+    FULL, add_followup, ask_whether_to_end, ends_rather, goes_on_with, reaches_somebody, too_late,
+};
 use super::message::{origins, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
@@ -108,7 +110,9 @@ fn reword(
             let by = DecidedBy::Person { name, message_id };
             questions::answered_in_words(turn, id, &by, &message.content);
         }
-        if goes_on || answers_now {
+        if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
+            ask_whether_to_end(turn, id);
+        } else if goes_on || answers_now {
             resume(turn, id, SelectionSource::Edited);
         } else if has_answered {
             plans_by_other_answers(turn, id);

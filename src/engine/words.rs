@@ -67,8 +67,8 @@ pub(super) fn resumed_request(text: &str) -> Option<RequestId> {
 }
 
 /// Whether a message says that the request that it is written to is to end: no more than that, or that first.
-pub(super) fn only_cancel(text: &str) -> bool {
-    if says_only_cancel(text) {
+pub(super) fn asks_to_end(text: &str) -> bool {
+    if only_asks_to_end(text) {
         return true;
     }
     // With a reason behind it.
@@ -85,7 +85,7 @@ pub(super) fn only_cancel(text: &str) -> bool {
 }
 
 /// Whether a message says no more than that the request that it is written to is to end.
-pub(super) fn says_only_cancel(text: &str) -> bool {
+pub(super) fn only_asks_to_end(text: &str) -> bool {
     const FILLERS: [&str; 34] = [
         "please",
         "pls",

@@ -506,6 +506,13 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         let heard = world.request(&id).params.followups.len() - told;
         assert_eq!(heard, usize::from(says_more), "{words}");
         assert_eq!(world.request(&id).status, RequestStatus::Delegated, "{words}");
+        // Also where words that were about the work are changed to that.
+        let asked = world.said.len();
+        let message = world.words(room, 703, "in red");
+        world.submit(Event::Message(message.clone()));
+        assert!(!world.said[asked..].contains(&"end_asked".to_owned()), "{words}");
+        world.submit(edited(&message, words));
+        assert!(world.said[asked..].contains(&"end_asked".to_owned()), "{words}");
     }
 }
 
