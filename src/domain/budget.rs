@@ -74,7 +74,7 @@ impl Allowance {
     }
 }
 
-/// Budgets that a run spends from together with others, as they stood when it began.
+/// Budgets that a run spends from together with others, as they stood when it began or the team was started after that.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedBudgets {

@@ -70,7 +70,7 @@ fn is_blocked(turn: &Turn<'_>, id: &RequestId) -> bool {
     turn.request(id).is_some_and(|it| it.status == RequestStatus::Blocked)
 }
 
-/// Whether words to a request say no more than that it is to end.
+/// Whether words to a request ask that it ends.
 pub(super) fn ends_rather(request: &Request, text: &str) -> bool {
     words::asks_to_end(text) && !names_option(request, text)
 }
