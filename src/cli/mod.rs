@@ -167,7 +167,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return written(output::usage(&error)),
     };
-    // What went wrong is told where it did.
+    // The hook for panics has told what went wrong.
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli)));
     written(done.unwrap_or(ExitCode::from(output::FAULT)))
 }

@@ -61,3 +61,21 @@ impl Language {
         if locale.starts_with("ko") { Language::Ko } else { Language::En }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Language;
+
+    #[test]
+    fn what_is_quoted_counts_where_nothing_else_is_said() {
+        for (text, language) in [
+            ("replace \"Ask Mina or 미나\" with \"Ask Mina\"", Some(Language::En)),
+            ("docs/limits.md 에서 \"gives\" 를 \"returns\" 로 바꿔 주세요", Some(Language::Ko)),
+            ("\"안녕하세요\"", Some(Language::Ko)),
+            ("say “안녕 to them", Some(Language::Ko)),
+            ("123", None),
+        ] {
+            assert_eq!(Language::of(text), language, "{text}");
+        }
+    }
+}

@@ -132,8 +132,8 @@ pub(super) fn steer(
     if let Some(late) = late {
         return Err(late);
     }
-    let is_blocked = request.status == RequestStatus::Blocked;
-    if ends_rather(request, text) && (is_blocked || words::only_asks_to_end(text)) {
+    let blocked = request.status == RequestStatus::Blocked;
+    if ends_rather(request, text) && (blocked || words::only_asks_to_end(text)) {
         return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
     if taken(&request.params.followups) >= limit {
@@ -145,7 +145,6 @@ pub(super) fn steer(
     let key = words.key();
     note_asker(request, &words);
     request.params.take_in(words);
-    let blocked = request.status == RequestStatus::Blocked;
     lanes::follow_new_signals(turn, id);
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);

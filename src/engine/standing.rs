@@ -32,7 +32,7 @@ pub fn overview(state: &State, asker: Option<&Actor>) -> Value {
     let verify: usize = shown.map(|it| it.open().count()).sum();
     json!({
         "open": open.len(), "lines": lines, "waiting": state.gates.len(), "verify": verify,
-        "refused": refused, "aside": blocked_items(state),
+        "refused": refused, "blocked_items": blocked_items(state),
     })
 }
 
@@ -41,7 +41,7 @@ pub fn overview(state: &State, asker: Option<&Actor>) -> Value {
 pub fn overview_of(state: &State, request: &Request, asker: Option<&Actor>) -> Value {
     let waiting = usize::from(request.work.gate_id.is_some());
     let place = train::place(state, &request.request_id);
-    json!({ "open": 1, "lines": [line(request, asker, place)], "waiting": waiting, "verify": 0, "refused": 0, "aside": 0 })
+    json!({ "open": 1, "lines": [line(request, asker, place)], "waiting": waiting, "verify": 0, "refused": 0, "blocked_items": 0 })
 }
 
 /// How many items of the backlog wait for somebody.

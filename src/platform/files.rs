@@ -79,14 +79,20 @@ pub fn read_settings(path: &Path, most: usize) -> Result<Option<String>> {
         Ok(found) if !found.is_file() => return Err(wrong("it is not a file")),
         found => found?,
     };
+    read_text_at_most(path, most).map(Some)
+}
+
+/// Reads at most `most` bytes and one more, as UTF-8, of whatever can be read.
+pub fn read_text_at_most(path: &Path, most: usize) -> Result<String> {
     let mut bytes = Vec::new();
     let read = at("open", path, File::open(path))?.take(most as u64 + 1).read_to_end(&mut bytes);
     at("read", path, read)?;
     if bytes.len() > most {
         // It was cut, perhaps within a character.
-        return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| wrong("it is not UTF-8"))
+    let text = String::from_utf8(bytes);
+    at("read", path, text.map_err(|_| io::Error::other("it is not UTF-8")))
 }
 
 /// Reads the last bytes of a file as UTF-8, whole characters only, however long the file is; `None`

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::yaml::from_yaml;
+use super::yaml::{from_yaml, text_if_present, within_limit};
 use crate::assets::{AssetKind, Lookup};
 use crate::domain::config::Problem;
 use crate::domain::lifecycle::{Lifecycle, Subject};
@@ -30,10 +30,10 @@ pub(super) fn read(root: &Path) -> Result<Arc<Lifecycle>, ConfigError> {
 /// Where it cannot be read at all.
 pub fn check(root: &Path) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
     let path = root.join(LIFECYCLE_FILE);
-    if !files::is_there(&path)? {
+    let Some(text) = text_if_present(&path)? else {
         return Ok(Ok(Arc::clone(Lifecycle::built_in())));
-    }
-    let checked = check_file(&path, root)?;
+    };
+    let checked = check_text(&path, &text, root);
     Ok(checked.and_then(|lifecycle| match lifecycle.subject {
         Subject::Request => Ok(lifecycle),
         Subject::Sprint | Subject::Sourcing => {
@@ -44,7 +44,8 @@ pub fn check(root: &Path) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, Co
     }))
 }
 
-/// The lifecycle of a file, with the prompts of the workspace `root`, or everything that is wrong with it.
+/// The lifecycle of a file that is named, perhaps one that another program writes, with the prompts of the workspace `root`,
+/// or everything that is wrong with it.
 ///
 /// # Errors
 /// Where it cannot be read at all.
@@ -52,29 +53,22 @@ pub fn check_file(
     path: &Path,
     root: &Path,
 ) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
-    let text = match files::read_settings(path, MAX_CONFIG_BYTES)? {
-        Some(text) => text,
-        // It says in its own words that it is not there.
-        None => files::read_text(path)?,
-    };
-    let path = path.to_owned();
-    if text.len() > MAX_CONFIG_BYTES {
-        let error = ConfigError::TooLarge { path, bytes: text.len() };
-        return Ok(Err(vec![error]));
-    }
+    let text = within_limit(path, files::read_text_at_most(path, MAX_CONFIG_BYTES)?)?;
+    Ok(check_text(path, &text, root))
+}
+
+fn check_text(path: &Path, text: &str, root: &Path) -> Result<Arc<Lifecycle>, Vec<ConfigError>> {
     // Of what stands there twice the types would take the last.
-    if let Err(error) = from_yaml::<serde_yaml::Value>(&path, &text) {
-        return Ok(Err(vec![error]));
-    }
-    let compiled = Lifecycle::compile(&text).and_then(|lifecycle| {
+    from_yaml::<serde_yaml::Value>(path, text).map_err(|error| vec![error])?;
+    let compiled = Lifecycle::compile(text).and_then(|lifecycle| {
         let mut problems = lifecycle.problems_of_new();
         problems.extend(without_prompt(root, &lifecycle));
         if problems.is_empty() { Ok(Arc::new(lifecycle)) } else { Err(problems) }
     });
-    Ok(compiled.map_err(|problems| {
-        let of = |problem| ConfigError::problem_in(&path, &text, problem);
+    compiled.map_err(|problems| {
+        let of = |problem| ConfigError::problem_in(path, text, problem);
         problems.into_iter().map(of).collect()
-    }))
+    })
 }
 
 /// The steps whose rules are not there.

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
 use super::environment::{Environment, Tokens};
-use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::yaml::from_yaml;
+use super::error::ConfigError;
+use super::yaml::{self, from_yaml};
 use super::{
     DISCORD_FILE, POLICY_FILE, RESET_FILE, RUNTIME_FILE, lifecycle, policy_file, resolve, routes,
 };
@@ -137,17 +137,7 @@ pub(super) fn read<T: DeserializeOwned>(
     path: &Path,
     check: fn(&T) -> Result<(), Problem>,
 ) -> Result<T, ConfigError> {
-    let bytes = files::metadata(path)?.len();
-    if bytes > MAX_CONFIG_BYTES as u64 {
-        return Err(ConfigError::TooLarge {
-            path: path.to_owned(),
-            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
-        });
-    }
-    match files::read_settings(path, MAX_CONFIG_BYTES)? {
-        Some(text) => parse(path, &text, check),
-        None => parse(path, &files::read_text(path)?, check),
-    }
+    parse(path, &yaml::text(path)?, check)
 }
 
 /// The same for a text that has been read already.

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::yaml::from_yaml;
-use crate::platform::files;
+use super::error::ConfigError;
+use super::yaml::{from_yaml, text_if_present};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -24,15 +23,11 @@ struct Contract {
 /// Reviews of one request, where the file says so. One that cannot be read says nothing, and the reason is the
 /// second part.
 pub(super) fn review_cycles(path: &Path) -> (Option<u32>, Option<ConfigError>) {
-    let text = match files::read_settings(path, MAX_CONFIG_BYTES) {
+    let text = match text_if_present(path) {
         Ok(None) => return (None, None),
         Ok(Some(text)) => text,
-        Err(error) => return (None, Some(error.into())),
+        Err(error) => return (None, Some(error)),
     };
-    if text.len() > MAX_CONFIG_BYTES {
-        let error = ConfigError::TooLarge { path: path.to_owned(), bytes: text.len() };
-        return (None, Some(error));
-    }
     if serde_yaml::from_str::<serde_yaml::Value>(&text).is_ok_and(|value| value.is_null()) {
         return (None, None);
     }

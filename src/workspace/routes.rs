@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::yaml::from_yaml;
+use super::error::ConfigError;
+use super::yaml::{from_yaml, text_if_present};
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::routes::Routes;
-use crate::platform::files;
 
 /// The routes of a workspace, relative to it.
 pub const ROUTES_FILE: &str = "routes.yaml";
@@ -32,12 +31,9 @@ pub fn check(
     lifecycle: &Lifecycle,
 ) -> Result<Result<Arc<Routes>, Vec<ConfigError>>, ConfigError> {
     let path = root.join(ROUTES_FILE);
-    let Some(text) = files::read_settings(&path, MAX_CONFIG_BYTES)? else {
+    let Some(text) = text_if_present(&path)? else {
         return Ok(Ok(Arc::clone(Routes::built_in())));
     };
-    if text.len() > MAX_CONFIG_BYTES {
-        return Ok(Err(vec![ConfigError::TooLarge { path, bytes: text.len() }]));
-    }
     // Of what stands there twice the types would take the last.
     if let Err(error) = from_yaml::<serde_yaml::Value>(&path, &text) {
         return Ok(Err(vec![error]));

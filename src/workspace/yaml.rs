@@ -1,11 +1,37 @@
-//! YAML as a type.
+//! Files of settings: their text, and YAML as a type.
 
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use crate::domain::config::Problem;
+use crate::platform::files;
+
+/// The text of a file of settings; `None` where nothing has its name.
+pub(super) fn text_if_present(path: &Path) -> Result<Option<String>, ConfigError> {
+    let text = files::read_settings(path, MAX_CONFIG_BYTES)?;
+    text.map(|text| within_limit(path, text)).transpose()
+}
+
+/// The same of one that has to be there.
+pub(super) fn text(path: &Path) -> Result<String, ConfigError> {
+    match text_if_present(path)? {
+        Some(text) => Ok(text),
+        // Its error says that it is not.
+        None => Ok(files::read_text(path)?),
+    }
+}
+
+/// A text that was read up to a byte beyond the limit.
+pub(super) fn within_limit(path: &Path, text: String) -> Result<String, ConfigError> {
+    if text.len() <= MAX_CONFIG_BYTES {
+        return Ok(text);
+    }
+    let bytes = files::metadata(path).map_or(0, |found| found.len());
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(text.len());
+    Err(ConfigError::TooLarge { path: path.to_owned(), bytes })
+}
 
 /// A YAML text as a type; the error names the key.
 pub(super) fn from_yaml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {

@@ -87,7 +87,7 @@ impl EarlierTurn {
         // When patience with one that was asked is over.
         let mut at_last: Option<Instant> = None;
         // One that is over was given the time to end by itself.
-        let mut may_end = false;
+        let mut was_given_time = false;
         // The earlier team was about to stop it.
         let mut is_stuck = files::exists(&self.folder.join(STUCK));
         if is_stuck {
@@ -124,8 +124,8 @@ impl EarlierTurn {
                         Ok::<_, RunError>(self)
                     })
                     .await??;
-                    if self.turn.is_over() && !may_end && at_last.is_none() {
-                        may_end = true;
+                    if self.turn.is_over() && !was_given_time && at_last.is_none() {
+                        was_given_time = true;
                         asked_at = Some(Instant::now() + GRACE);
                     }
                 }

@@ -29,10 +29,9 @@ pub(super) fn moved(
     let ended = how_it_ended(request);
     // What the sprint lets go of itself is released, and not looked at here.
     let is_dropped = ended.is_some() || request.status == RequestStatus::Cancelled;
-    let kept = request.was_refused().then(|| kept_aside(request));
+    let decided = ended.or_else(|| request.was_refused().then(|| kept_aside(request)));
     let summary = match status {
-        _ if ended.is_some() => ended.as_deref(),
-        _ if kept.is_some() => kept.as_deref(),
+        _ if decided.is_some() => decided.as_deref(),
         TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
         TodoStatus::Queued
         | TodoStatus::Running

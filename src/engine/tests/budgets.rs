@@ -194,10 +194,12 @@ fn what_runs_under_way_have_spent_together_is_asked_about() {
         let its = its.relay_id.clone();
         world.begin_run(&its).expect("it begins")
     });
-    let shared = |id: &RunId| world.state.runs[id].shared_budgets.clone();
-    let left: Vec<_> = shared(&first).left.into_values().collect();
-    assert_eq!((left, shared(&first).beside.len()), (vec![usd(9.0)], 0));
-    assert_eq!(shared(&second).beside, [(first.clone(), 1)].into());
+    let shared = |world: &World, id: &RunId| {
+        let shared = world.state.runs[id].shared_budgets.clone();
+        (shared.left.into_values().collect::<Vec<_>>(), shared.beside)
+    };
+    assert_eq!(shared(&world, &first), (vec![usd(9.0)], [].into()));
+    assert_eq!(shared(&world, &second), (vec![usd(9.0)], [(first.clone(), 1)].into()));
 
     // Its proxy knows what the other spends, and the books do not yet.
     world.end_run(&second, failure(FailKind::Budget, None));
@@ -208,6 +210,27 @@ fn what_runs_under_way_have_spent_together_is_asked_about() {
     assert_eq!((asked.kind, &asked.request_id), (GateKind::Budget, &ids[1]));
     world.command(press(&asked, ButtonAct::Approve));
     assert_eq!(world.request(&ids[1]).status, RequestStatus::Delegated);
+}
+
+#[test]
+fn what_was_spent_since_a_run_began_is_taken_off_when_the_team_is_started_again() {
+    let mut world = costly(Budgets { day: usd(9.0), ..Budgets::default() });
+    let [run, other] = ["do it", "do another thing"].map(|text| {
+        let id = world.message(text);
+        let its = world.state.envelopes.values().find(|it| it.envelope.request_id == id);
+        let its = its.expect("its first run").relay_id.clone();
+        world.begin_run(&its).expect("it begins")
+    });
+    let left = |world: &World| -> Vec<_> {
+        world.state.runs[&run].shared_budgets.left.values().copied().collect()
+    };
+    world.end_run(&other, crash());
+    let told = world.todo().into_iter().find(|todo| matches!(todo, Todo::Report(_)));
+    world.do_well(&told.expect("a report"));
+    assert_eq!(left(&world), [usd(9.0)]);
+    world.restart();
+    assert_eq!(left(&world), [usd(9.0 - world.usage.cost_usd)]);
+    assert!(world.usage.cost_usd > 0.0);
 }
 
 #[test]

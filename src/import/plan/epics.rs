@@ -19,23 +19,6 @@ fn begins(level: u8, text: &str) -> Option<(String, &str)> {
     if level == 2 || level == 3 { id_and_title(text, prefixes) } else { None }
 }
 
-/// Whether a heading is meant to begin an epic and does not: `EPIC 2: Title`, or one at another level. One that was begun
-/// is only named again.
-fn is_misspelt(reader: &Reader, text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let Some(rest) = lower.strip_prefix("epic") else { return false };
-    let number = rest.trim_start_matches([' ', '-', '_', '#']);
-    let end = number.find(|c: char| !(c.is_alphanumeric() || c == '.')).unwrap_or(number.len());
-    let behind = number[end..].trim_start();
-    let is_named = |id: &PlanItemId| {
-        let known = id.as_str().rsplit('-').next().unwrap_or_default();
-        known.trim_start_matches('0') == number[..end].trim_start_matches('0')
-    };
-    number.starts_with(|c: char| c.is_ascii_digit())
-        && (behind.is_empty() || behind.starts_with([':', '-', '–', '—']))
-        && !reader.plan.items.iter().any(|item| is_named(&item.id))
-}
-
 /// Whether a part begins an epic, or a task that stands by itself.
 pub(super) fn begins_item(block: &Block) -> bool {
     matches!(block, Block::Heading { level, text } if begins(*level, text).is_some())
@@ -48,13 +31,13 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
         match block {
             Block::Heading { level: 1, text }
                 if reader.plan.title.is_empty()
-                    && (reader.plan.items.is_empty() || !is_misspelt(&reader, text)) =>
+                    && (reader.plan.items.is_empty() || !reader.is_misspelt(text, "epic")) =>
             {
                 let title = text.strip_prefix("Plan:").unwrap_or(text).trim();
                 title.clone_into(&mut reader.plan.title);
             }
             Block::Heading { level, text }
-                if begins(*level, text).is_none() && is_misspelt(&reader, text) =>
+                if begins(*level, text).is_none() && reader.is_misspelt(text, "epic") =>
             {
                 inside = false;
                 let message = format!("\"{text}\" begins no epic");

@@ -48,6 +48,23 @@ impl Reader {
         self.plan.items.push(PlanItem::new(id, title));
     }
 
+    /// Whether a heading is meant to begin an item and does not, such as `EPIC 2: Title`, `Phase 2a: Title` or `phase 5`
+    /// where items begin with `EPIC-2` and `Phase 2`. One that was begun is only named again.
+    pub(super) fn is_misspelt(&self, text: &str, word: &str) -> bool {
+        let lower = text.to_lowercase();
+        let Some(rest) = lower.strip_prefix(word) else { return false };
+        let rest = rest.trim_start_matches([' ', '-', '_', '#']);
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '.')).unwrap_or(rest.len());
+        let (number, behind) = (rest[..end].trim_end_matches('.'), rest[end..].trim_start());
+        let is_begun = |item: &PlanItem| {
+            let known = item.id.as_str().rsplit('-').next().unwrap_or_default();
+            known.trim_start_matches('0') == number.trim_start_matches('0')
+        };
+        number.starts_with(|c: char| c.is_ascii_digit())
+            && (behind.is_empty() || behind.starts_with([':', '-', '–', '—']))
+            && !self.plan.items.iter().any(is_begun)
+    }
+
     /// The item that was begun last, and its place.
     pub(super) fn last(&mut self) -> Option<(usize, &mut PlanItem)> {
         let at = self.plan.items.len().checked_sub(1)?;

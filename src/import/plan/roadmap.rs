@@ -24,20 +24,6 @@ fn phase(text: &str) -> Option<(&str, &str)> {
     (!number.is_empty()).then(|| (number.trim_end_matches('.'), title.trim()))
 }
 
-/// Whether a heading is meant to begin a phase and does not: `Phase 2a: Title`, `phase 2: Title`, `Phase 5`. One that was
-/// begun is only named again.
-fn is_misspelt(reader: &Reader, text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let Some(rest) = lower.strip_prefix("phase ") else { return false };
-    let is_of_number = |c: char| c.is_alphanumeric() || c == '.';
-    let end = rest.find(|c| !is_of_number(c)).unwrap_or(rest.len());
-    let behind = rest[end..].trim_start();
-    let id = format!("phase-{}", rest[..end].trim_end_matches('.'));
-    rest.starts_with(|c: char| c.is_ascii_digit())
-        && reader.plan.items.iter().all(|item| item.id.as_str() != id)
-        && (behind.is_empty() || behind.starts_with([':', '-', '–', '—']))
-}
-
 /// Whether a part begins a phase.
 pub(super) fn begins_item(block: &Block) -> bool {
     matches!(block, Block::Heading { text, .. } if phase(text).is_some())
@@ -98,7 +84,7 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 inside = begun.is_some();
                 match begun {
                     Some((id, title)) => reader.item(id, title, *line),
-                    None if phase(text).is_some() || is_misspelt(&reader, text) => {
+                    None if phase(text).is_some() || reader.is_misspelt(text, "phase") => {
                         let message = format!("\"{text}\" begins no phase");
                         reader.fault(*line, message, "write `Phase 2.1: Title`");
                     }

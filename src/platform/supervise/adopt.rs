@@ -144,9 +144,12 @@ impl Adoption {
         Ok(())
     }
 
-    /// The number of the program while it lives. Its supervisor says how it ended only when nothing of it is left, and the
-    /// number may be another one's by then.
+    /// The number of the program while it lives and its supervisor has not said how it ended: then, or when that is about
+    /// to say so, the number may be another one's.
     fn program(&self) -> Result<Option<i32>> {
+        if read_exit(&self.run_dir)?.is_some() {
+            return Ok(None);
+        }
         let started: Option<StartRecord> = read_json(&self.run_dir.join(STARTED_FILE))?;
         let lives = |it: &StartRecord| {
             let now = tree::began(it.child_pid);

@@ -11,6 +11,9 @@ use crate::platform::files::{self, FileError, Result};
 
 /// Bytes of the end that are kept where the middle is dropped.
 const TAIL: usize = 64 << 10;
+/// How many times the cap may be cut from lines that are too long before a program is ended for its output: of a line
+/// without end too little is kept to reach the cap itself.
+const MOST_CUT: u64 = 16;
 /// Most bytes that one read returns.
 const PIECE: u64 = 256 << 10;
 
@@ -78,10 +81,6 @@ pub(super) struct SpoolWriter {
     cut_from_lines: u64,
 }
 
-/// How often over a program that is ended for its output may write what is kept of it: a line without end never reaches
-/// the cap.
-const CUT: u64 = 16;
-
 impl SpoolWriter {
     pub(super) fn new(file: File, on_cap: OnCap, max_line: u64, max_total: u64) -> SpoolWriter {
         SpoolWriter {
@@ -118,7 +117,7 @@ impl SpoolWriter {
         self.file.write_all(&kept[..fits])?;
         self.written += fits as u64;
         let rest = &kept[fits..];
-        let is_endless = self.cut_from_lines > self.max_total.saturating_mul(CUT);
+        let is_endless = self.cut_from_lines > self.max_total.saturating_mul(MOST_CUT);
         if rest.is_empty() && !is_endless {
             return Ok(SpoolSpace::Left);
         }
