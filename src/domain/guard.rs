@@ -15,6 +15,8 @@ words! {
         Deletion = "deletion",
         /// It brings a file back that the branch has deleted.
         Restored = "restored",
+        /// It takes lines away that a person committed while it was under way, after the two did not fit together.
+        Overwritten = "overwritten",
         /// It takes in a dependency.
         Dependency = "dependency",
         /// It changes a lock file, and nothing that the lock file follows from.
@@ -61,6 +63,15 @@ pub enum ContentFact {
     /// It is new, and was in the branch before until that commit took it away.
     Restored {
         /// The commit.
+        commit: String,
+    },
+    /// Lines are gone that a person committed while the change was under way.
+    Overwritten {
+        /// The first of them, as a person may read it; blank where it is no text.
+        line: String,
+        /// How many there are besides.
+        more: usize,
+        /// The last commit that wrote one of them.
         commit: String,
     },
     /// A manifest names a dependency that it did not name before.

@@ -204,6 +204,9 @@ pub struct GateTable {
     /// A commit that brings a file back that the branch has deleted.
     #[serde(default)]
     pub restored: Stance,
+    /// A commit that takes lines away that a person committed meanwhile.
+    #[serde(default)]
+    pub overwritten: Stance,
     /// A commit that takes in a dependency that nobody spoke of.
     #[serde(default)]
     pub dependency: Stance,
@@ -325,6 +328,7 @@ impl GateTable {
             Guard::Scope => self.scope,
             Guard::Deletion => self.deletion,
             Guard::Restored => self.restored,
+            Guard::Overwritten => self.overwritten,
             Guard::Dependency => self.dependency,
             Guard::LockFile => self.lock_file,
             Guard::Binary => self.binary,
@@ -344,6 +348,7 @@ impl Default for GateTable {
             scope: Stance::Ask,
             deletion: Stance::Ask,
             restored: Stance::Ask,
+            overwritten: Stance::Ask,
             dependency: Stance::Ask,
             lock_file: Stance::Ask,
             binary: Stance::Ask,

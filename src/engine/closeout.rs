@@ -257,6 +257,7 @@ pub(super) fn merged(
     // Its item leaves the backlog; whoever meets this change later is told what it was held against.
     request.work.criteria = criteria.unwrap_or_default();
     request.work.conflict = None;
+    request.work.conflicts_since = None;
     request.outcome.commit_sha = Some(commit.to_owned());
     let is_inner = commit != last && proof::of_candidate(request, policy) == Proof::None;
     request.outcome.proven_through = is_inner.then(|| last.to_owned());
@@ -386,6 +387,7 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     }
     let values = json!({ "head": say::short(&conflict.head), "paths": conflict.paths });
     let Some(request) = turn.edit(id) else { return };
+    request.work.conflicts_since.get_or_insert_with(|| conflict.base.clone());
     request.work.candidate = None;
     request.work.evidence = None;
     request.work.behind = None;

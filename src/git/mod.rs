@@ -27,6 +27,7 @@ mod manifest;
 mod marks;
 pub mod merge;
 pub mod message;
+mod overwritten;
 mod path_name;
 mod program;
 mod project;
@@ -58,6 +59,7 @@ pub use merge::{
     MergeOutcome, PlannedMerge, apply_merge, has_landed, is_landing, plan_merge, verify_landed,
 };
 pub use message::MessageParts;
+pub use overwritten::overwritten;
 pub use project::{CheckedOut, CommitId, InTree, Project, TreeId};
 pub use rebase::Rebased;
 pub use worktree::{NOT_KEPT, Worktree};

@@ -318,7 +318,7 @@ async fn commit(
         }
     };
     let candidate = tasks::blocking(move || git::apply_commit(&worktree, &plan)).await??;
-    Ok(EffectOutcome::Committed(for_deciders(team, candidate).await?))
+    Ok(EffectOutcome::Committed(for_deciders(team, id, candidate).await?))
 }
 
 /// Lines that the configuration wants at the end of each message.
@@ -327,12 +327,20 @@ fn trailers(commits: &Commits) -> Vec<String> {
 }
 
 /// With the beginning of its difference and what else they have to see, for people who decide about it.
-async fn for_deciders(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, EffectError> {
+async fn for_deciders(
+    team: &Arc<Team>,
+    id: &RequestId,
+    candidate: Candidate,
+) -> Result<Candidate, EffectError> {
     let project = team.project.clone();
+    let conflicts_since = team.request(id).and_then(|request| request.work.conflicts_since.clone());
     tasks::blocking(move || {
         let excerpt = git::diff_excerpt(&project, &candidate, EXCERPT_LINES)?;
         let excerpt = excerpt.chars().take(EXCERPT).collect();
-        let marks = git::content_marks(&project, &candidate)?;
+        let mut marks = git::content_marks(&project, &candidate)?;
+        if let Some(since) = conflicts_since {
+            marks.extend(git::overwritten(&project, since.parse()?, &candidate)?);
+        }
         Ok(Candidate { excerpt, marks, ..candidate })
     })
     .await?
@@ -471,19 +479,22 @@ async fn rebase(
     let _one = team.git.lock().await;
     let onto: Option<CommitId> = onto.map(|car| car.commit.parse()).transpose()?;
     let candidate = candidate(team, id)?;
-    let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
+    let (project, request, root) = (team.project.clone(), id.clone(), team.worktrees());
     let rebased = tasks::blocking(move || {
+        let place = (&request, root.as_path());
         let Some(onto) = onto else {
             let head = project.head()?;
-            return Ok((head, git::rebase::rebase(&project, (&id, &root), &candidate, head)?));
+            return Ok((head, git::rebase::rebase(&project, place, &candidate, head)?));
         };
-        Ok::<_, GitError>((onto, git::rebase::compose(&project, (&id, &root), &candidate, onto)?))
+        Ok::<_, GitError>((onto, git::rebase::compose(&project, place, &candidate, onto)?))
     })
     .await??;
     plug::point(Point::AfterRebase);
     let (head, rebased) = rebased;
     Ok(match rebased {
-        Rebased::Moved(candidate) => EffectOutcome::Rebased(for_deciders(team, candidate).await?),
+        Rebased::Moved(candidate) => {
+            EffectOutcome::Rebased(for_deciders(team, id, candidate).await?)
+        }
         Rebased::NothingLeft => EffectOutcome::AlreadyOnBranch { head: head.to_string() },
         Rebased::Clash => EffectOutcome::Clash,
         Rebased::Conflict(conflict) => {

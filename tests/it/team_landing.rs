@@ -199,6 +199,25 @@ async fn whoever_solves_a_conflict_changes_nothing_that_neither_side_had() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_a_person_committed_does_not_vanish_in_a_conflict_without_a_word() {
+    let drops = "- {role: conflict_resolver, do: run, commands: [[sh, -c, \"echo echo good evening > greet.sh\"]]}\n";
+    let house = House::open(Plan::script(&format!("{WAITS}{drops}"))).await;
+    let asked = house.ask(EVENING).await;
+    developer_waits(&house, &asked).await;
+    house.commit_by_hand("greet.sh", "echo hello there\n", "Greet more warmly");
+    lets_it_go_on(&house, &asked).await;
+    let card = words(&house.reads(&asked, "May this go to the branch?").await);
+    let wanted = "**Takes away what a person committed meanwhile:** `greet.sh (echo hello there ";
+    assert!(card.contains(wanted), "{card}");
+    assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
+    house.press(&house.owner, &asked, "May this go to the branch?", "Approve").await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!((house.times(&request, "gate_opened"), request.work.conflicts_since), (1, None));
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_qa_sends_back_is_mended_by_whoever_solved_the_conflict_and_held_to_both_sides() {
     // The second time each of the two does otherwise.
     let more = "- {role: qa, times: 1, do: run, commands: [['true']]}

@@ -527,6 +527,8 @@ pub struct Gates {
     pub deletion: Option<Stance>,
     /// A commit that brings a file back that the branch has deleted.
     pub restored: Option<Stance>,
+    /// A commit that takes lines away that a person committed meanwhile.
+    pub overwritten: Option<Stance>,
     /// A commit that takes in a dependency that nobody spoke of.
     pub dependency: Option<Stance>,
     /// A commit that changes a lock file, and nothing that it follows from.
@@ -569,6 +571,7 @@ impl Gates {
             scope: self.scope.unwrap_or(usual.scope),
             deletion: self.deletion.unwrap_or(usual.deletion),
             restored: self.restored.unwrap_or(usual.restored),
+            overwritten: self.overwritten.unwrap_or(usual.overwritten),
             dependency: self.dependency.unwrap_or(usual.dependency),
             lock_file: self.lock_file.unwrap_or(usual.lock_file),
             binary: self.binary.unwrap_or(usual.binary),

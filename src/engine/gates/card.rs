@@ -256,6 +256,7 @@ pub fn by_guard(findings: &[GuardFinding]) -> Value {
             | Guard::Scope
             | Guard::Deletion
             | Guard::Restored
+            | Guard::Overwritten
             | Guard::LockFile
             | Guard::Binary => format!("{path} ({detail})"),
             Guard::Unjudged => format!("{path}: {detail}"),

@@ -154,6 +154,13 @@ fn findings(
             ContentFact::Restored { commit } if !text.names_file(path) => {
                 add(Guard::Restored, path, commit.chars().take(10).collect());
             }
+            ContentFact::Overwritten { line, more, commit } => {
+                let more = (*more > 0).then(|| format!("… +{more}"));
+                let commit = commit.chars().take(10).collect();
+                let said = [line.clone(), more.unwrap_or_default(), commit];
+                let said: Vec<String> = said.into_iter().filter(|it| !it.is_empty()).collect();
+                add(Guard::Overwritten, path, said.join(" "));
+            }
             ContentFact::Dependency { name } if !text.names_dependency(name) => {
                 add(Guard::Dependency, path, name.clone());
             }
@@ -199,6 +206,7 @@ pub(in crate::engine) fn machinery<'a>(
         ContentFact::LinkedOften => true,
         ContentFact::Gone
         | ContentFact::Restored { .. }
+        | ContentFact::Overwritten { .. }
         | ContentFact::Dependency { .. }
         | ContentFact::Binary { .. }
         | ContentFact::Secret { .. } => false,
