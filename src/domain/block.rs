@@ -67,6 +67,8 @@ words! {
         PersonEdits = "person_edits",
         /// The commit did not come about.
         CommitFailed = "commit_failed",
+        /// Somebody has written that it is to end, and nobody has said whether it goes on.
+        EndAsked = "end_asked",
         /// A word of another build.
         #[serde(other)]
         Other = "other",
@@ -102,7 +104,8 @@ impl BlockCode {
             | Self::UnsolvedConflict
             | Self::BeyondConflict
             | Self::SolutionSentBack
-            | Self::RebaseConflict => true,
+            | Self::RebaseConflict
+            | Self::EndAsked => true,
             Self::NeedsRealAgent
             | Self::NoSandbox
             | Self::AgentAuth
@@ -132,6 +135,7 @@ impl BlockCode {
             Self::RebaseConflict
             | Self::PersonEdits
             | Self::CommitFailed
+            | Self::EndAsked
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive => true,
             Self::RoleBlocked
@@ -218,6 +222,7 @@ impl BlockCode {
             | Self::RebaseConflict
             | Self::PersonEdits
             | Self::CommitFailed
+            | Self::EndAsked
             | Self::Other => false,
         }
     }

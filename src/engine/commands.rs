@@ -11,8 +11,8 @@ use super::request_changes::request_changes;
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
 use super::{
-    after_failure, followup, intake, outbox, question_answers, routes, say, split, sprint, verify,
-    words,
+    after_failure, followup, intake, outbox, question_answers, retry, routes, say, split, sprint,
+    verify, words,
 };
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
@@ -365,6 +365,6 @@ fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
         return Answer::Say(plain(request.conversation.language, "reused", values));
     }
     turn.record(id, EventKind::Retried, &granted.name(), "asked to try again", Value::Null);
-    intake::retry(turn, &granted, id);
+    retry::retry(turn, &granted, id);
     Answer::Say(plain(request.conversation.language, "retried", values))
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::domain::actor::Actor;
+use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::IdSupply;
@@ -136,6 +137,9 @@ fn close(turn: &mut Turn<'_>) {
     sprint::follow(turn);
     for id in train::edited(turn) {
         progress::goes_back_for_words(turn, &id);
+    }
+    for (id, said) in train::held(turn) {
+        ending::block(turn, &id, BlockCode::EndAsked, &said, Vec::new());
     }
     let mut cards = train::advance(turn);
     let touched = turn.touched();

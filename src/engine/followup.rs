@@ -9,14 +9,16 @@ use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{lanes, questions, runs, say, train, words};
+use super::{lanes, questions, retry, runs, say, train, words};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::operation::OperationStatus;
 use crate::domain::outgoing::{Act, ButtonAct, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
-use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
+use crate::domain::request::{
+    EndAsked, EventKind, Followup, Request, RequestStatus, SelectionSource,
+};
 
 /// Takes in a message to an open request.
 pub(super) fn said(
@@ -26,6 +28,9 @@ pub(super) fn said(
     message: &Message,
 ) -> Answer {
     let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
+    if !ends && lets_go_on(turn, id, message) {
+        return Answer::Accepted;
+    }
     // Whoever works on it has nothing to read in words that only want it to end.
     let says_more = !words::only_asks_to_end(&message.content) || !message.attachments.is_empty();
     let is_read = !ends || says_more || is_blocked(turn, id) || too_late(turn, id).is_some();
@@ -35,7 +40,7 @@ pub(super) fn said(
     if ends {
         // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
         turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
-        ask_whether_to_end(turn, id);
+        ask_whether_to_end(turn, id, message);
         return Answer::Accepted;
     }
     let blocked = turn
@@ -82,13 +87,51 @@ fn names_option(request: &Request, text: &str) -> bool {
     questions::is_asked(request) && options.any(|it| words::names(text, it))
 }
 
-/// A button for what words alone do not do.
-pub(super) fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId) {
+/// A button for what words alone do not do. Until somebody answers, nothing of it goes to the branch.
+pub(super) fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
+    let Some(request) = turn.edit(id) else { return };
+    request.params.end_asked = Some(EndAsked {
+        author_id: message.author.id,
+        author_name: message.author.name.clone(),
+        message_id: message.message_id,
+        words: say::title(&message.content),
+    });
+    train::leave(turn, id);
     let Some(request) = turn.request(id) else { return };
     let goes_on = request.status != RequestStatus::Blocked;
     let title = say::title(&request.scope);
     let values = json!({ "request_id": id.as_str(), "title": title, "goes_on": goes_on });
     say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
+}
+
+/// Whoever wanted it to end writes something else, or somebody says that what is held for that goes on; whether that is
+/// all that the message is for.
+pub(super) fn lets_go_on(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
+    let Some(request) = turn.request(id) else { return false };
+    let words = Followup::command(&message.author.name, message.content.clone(), turn.now);
+    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
+    let asked = request.params.end_asked.as_ref();
+    let takes_back = asked.is_some_and(|it| it.author_id == message.author.id || is_held);
+    if !takes_back || words.is_thanks() || is_to_others(message) {
+        return false;
+    }
+    let says_no_more = words.is_assent() || words::only_resume(&message.content);
+    go_on(turn, id, &message.author.name, says_no_more && message.attachments.is_empty())
+}
+
+/// It does not end; where it was held for that, and nothing else is to be done, it goes on where it stood. Returns whether
+/// it did.
+pub(super) fn go_on(turn: &mut Turn<'_>, id: &RequestId, by: &str, says_no_more: bool) -> bool {
+    let Some(request) = turn.edit(id) else { return false };
+    request.params.end_asked = None;
+    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
+    if is_held && says_no_more {
+        turn.record(id, EventKind::Resumed, by, "it goes on", Value::Null);
+        let values = json!({ "request_id": id.as_str() });
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "resumed", values);
+        retry::try_again(turn, id);
+    }
+    is_held && says_no_more
 }
 
 /// Whether a message to a blocked request is what it waits for: not one to somebody else, not a file alone where the
@@ -143,6 +186,10 @@ pub(super) fn steer(
     let author_id = granted.actor().person_id();
     let words = Followup { is_others, author_id, ..Followup::command(&name, text.to_owned(), now) };
     let key = words.key();
+    let asked = request.params.end_asked.as_ref();
+    if blocked || asked.is_some_and(|it| Some(it.author_id) == author_id) {
+        request.params.end_asked = None;
+    }
     note_asker(request, &words);
     request.params.take_in(words);
     lanes::follow_new_signals(turn, id);

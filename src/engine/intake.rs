@@ -10,10 +10,7 @@ use super::message::{
     tell_of_missing_files,
 };
 use super::turn::{RECENT_MESSAGES, Turn};
-use super::{
-    followup, handoff, intent, lanes, lifecycle, parse, progress, question_answers, say, sprint,
-    words,
-};
+use super::{followup, handoff, intent, lanes, parse, progress, retry, say, sprint, words};
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::change::ChannelMark;
@@ -435,7 +432,7 @@ fn repeated(
             }
             turn.record(id, EventKind::Retried, &message.author.name, "asked again", Value::Null);
             reply_about(turn, message, "retried", json!({ "request_id": id.as_str() }), Some(id));
-            retry(turn, &granted, id);
+            retry::retry(turn, &granted, id);
         }
         return Answer::Accepted;
     }
@@ -466,42 +463,6 @@ pub(super) fn asks_back(request: &Request) -> Option<say::CatalogText> {
     let room = request.conversation.thread();
     let values = json!({ "request_id": request.request_id.as_str(), "room": room });
     matches!(code, BlockCode::Questions | BlockCode::Parts).then_some(("reused_asked", values))
-}
-
-/// A person lets a blocked request try again.
-pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &RequestId) {
-    try_again(turn, id);
-}
-
-/// A blocked request tries the same thing again.
-pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
-    if question_answers::left_to_planner(turn, id) {
-        return;
-    }
-    let Some(request) = turn.edit(id) else { return };
-    request.work.spent.renew();
-    // Its worktree may have been put in order by hand.
-    request.work.reported = None;
-    request.chosen_by(SelectionSource::BlockedRetry);
-    let replans = |code: BlockCode| {
-        code.is_a_spent_loop() || matches!(code, BlockCode::PlanRejected | BlockCode::Parts)
-    };
-    let replans = request.blocked.as_ref().is_some_and(|blocked| replans(blocked.code));
-    let Some((lifecycle, state)) = turn.stands(id) else {
-        handoff::delegate_current(turn, id, "Try again.");
-        return;
-    };
-    if replans {
-        // A spent budget is not given back by trying the same step again, nor does a plan get better by being built: the
-        // planner reconsiders.
-        progress::follow(turn, id, lifecycle::resume(&lifecycle, &state));
-        return;
-    }
-    // A workflow that stays stopped would refuse the report of the step that is tried again.
-    if let Some(request) = turn.edit(id) {
-        request.params.workflow = Some(lifecycle::again(&lifecycle, &state));
-    }
-    super::closeout::again(turn, id);
 }
 
 fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) {

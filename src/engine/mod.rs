@@ -45,6 +45,7 @@ mod questions;
 mod recovery;
 mod reports;
 mod request_changes;
+mod retry;
 mod revise;
 mod routes;
 mod runs;

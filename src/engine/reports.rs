@@ -570,6 +570,7 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
                     | BlockCode::Parts
                     | BlockCode::PlanRejected
                     | BlockCode::BudgetSpent
+                    | BlockCode::EndAsked
             )
         });
         request.status == RequestStatus::Blocked

@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize, note_asker};
 use super::decision::Answer;
 use super::followup::{
-    FULL, add_followup, ask_whether_to_end, ends_rather, goes_on_with, reaches_somebody, too_late,
+    FULL, add_followup, ask_whether_to_end, ends_rather, go_on, goes_on_with, lets_go_on,
+    reaches_somebody, too_late,
 };
 use super::message::{origins, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
-use super::{ending, gates, lanes, questions, runs, say, train};
+use super::{ending, gates, lanes, questions, runs, say, train, words};
 use crate::domain::actor::Actor;
+use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -72,6 +74,7 @@ fn reword(
         return Answer::Ignored("gone");
     };
     let has_begun = has_begun(request);
+    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
     let began_by_it = request.conversation.reply_route.message_id == same;
     // What the sprint or the backlog made of somebody's words has words of its own.
     let has_own_words = request.duty().is_some() || request.todo_id.is_some();
@@ -111,8 +114,8 @@ fn reword(
             questions::answered_in_words(turn, id, &by, &message.content);
         }
         if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
-            ask_whether_to_end(turn, id);
-        } else if goes_on || answers_now {
+            ask_whether_to_end(turn, id, message);
+        } else if !lets_go_on(turn, id, message) && (goes_on || answers_now) {
             resume(turn, id, SelectionSource::Edited);
         } else if has_answered {
             plans_by_other_answers(turn, id);
@@ -121,12 +124,24 @@ fn reword(
         && saved(message).is_empty()
     {
         return Answer::Ignored(SAME);
+    } else if words::only_asks_to_end(&message.content) && saved(message).is_empty() {
+        // What was asked stays known: nothing ends by words that may be misread.
+        if let Some((key, values)) = late {
+            reply(turn, message, key, values);
+            return Answer::Ignored(LATE);
+        }
+        ask_whether_to_end(turn, id, message);
     } else if began_by_it && request.params.parts.len() == 1 {
         reply(turn, message, "edited_after_split", json!({ "request_id": id.as_str() }));
         return Answer::Ignored("its message is several requests now");
     } else if !began_by_it || has_own_words {
         if !add_followup(turn, id, message) {
             return Answer::Ignored(FULL);
+        }
+        if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
+            ask_whether_to_end(turn, id, message);
+        } else if !lets_go_on(turn, id, message) && is_held {
+            resume(turn, id, SelectionSource::Edited);
         }
     } else if has_begun {
         return ask_anew(turn, granted, id, message);
@@ -261,6 +276,11 @@ fn take_back(turn: &mut Turn<'_>, id: &RequestId, message_id: MessageId) -> Answ
     let words = at.map(|at| params.followups.remove(at));
     params.unread_words.retain(|key| *key != message_id);
     let had_answered = questions::taken_back(request, message_id);
+    let asked_to_end =
+        request.params.end_asked.as_ref().is_some_and(|it| it.message_id == message_id);
+    if asked_to_end {
+        go_on(turn, id, "person", true);
+    }
     turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
     match (words.filter(|it| was_read && it.asks_for_something()), late) {
         (Some(_), Some((key, values))) => {

@@ -155,10 +155,22 @@ pub(super) fn landed(turn: &mut Turn<'_>, id: &RequestId, commit: &str) {
 pub(super) fn edited(turn: &Turn<'_>) -> Vec<RequestId> {
     let waits = |it: &&Request| it.work.landing_since.is_some() && stays(it);
     let queued = turn.requests().filter(waits).filter(|it| it.params.has_unread());
-    let is_free = |id: &RequestId| {
-        !turn.has_effect(|kind| kind.change_of() == Some(id) || kind.is_merge_of(id))
-    };
-    queued.map(|request| request.request_id.clone()).filter(is_free).collect()
+    queued.map(|request| request.request_id.clone()).filter(|id| is_free(turn, id)).collect()
+}
+
+/// Those in the queue of which somebody has written that they are to end, in the same state, with whose words.
+pub(super) fn held(turn: &Turn<'_>) -> Vec<(RequestId, String)> {
+    let waits = turn.requests().filter(|it| it.work.landing_since.is_some() && stays(it));
+    let asked = waits.filter_map(|request| {
+        let asked = request.params.end_asked.as_ref()?;
+        let said = format!("{}: {}", asked.author_name, asked.words);
+        Some((request.request_id.clone(), said))
+    });
+    asked.filter(|(id, _)| is_free(turn, id)).collect()
+}
+
+fn is_free(turn: &Turn<'_>, id: &RequestId) -> bool {
+    !turn.has_effect(|kind| kind.change_of() == Some(id) || kind.is_merge_of(id))
 }
 
 /// Whether the branch has this change, as far as its request is still known.
@@ -348,9 +360,12 @@ fn each(turn: &mut Turn<'_>, chain: &[Car]) {
 /// Only the last car is proven. Where that is red, the longest green beginning is searched for by halving what is
 /// between the last one known green and the first one known red.
 fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
-    // Whoever is asked for something else now does not land, and nothing behind it.
-    let unread = |car: &Car| turn.request(&car.request_id).is_some_and(|it| it.params.has_unread());
-    let known = chain.iter().position(unread).unwrap_or(chain.len());
+    // Whoever is asked for something else now, or to end, does not land, and nothing behind it.
+    let is_asked = |car: &Car| {
+        let request = turn.request(&car.request_id);
+        request.is_some_and(|it| it.params.has_unread() || it.params.end_asked.is_some())
+    };
+    let known = chain.iter().position(is_asked).unwrap_or(chain.len());
     let proven = chain.iter().enumerate().take(known).rev().find(|(at, car)| {
         let proof = proof_of(turn, car);
         proof == Proof::Green || (*at == 0 && (proof != Proof::None || !turn.policy.has_checks()))

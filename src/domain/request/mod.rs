@@ -131,6 +131,9 @@ pub struct Params {
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
+    /// Who has written that it is to end, until somebody says whether it does: nothing of it goes to the branch before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_asked: Option<EndAsked>,
     /// What it is for, where the sprint or the backlog made it and it does no todo.
     #[serde(flatten, deserialize_with = "known_duty")]
     pub duty: Option<DutyDetails>,
@@ -191,6 +194,19 @@ impl Params {
         let digest = Sha1::digest(self.parts.join("\0"));
         digest.iter().take(4).fold(0, |all, byte| all << 8 | u32::from(*byte))
     }
+}
+
+/// Words that a request is to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndAsked {
+    /// Whose.
+    pub author_id: UserId,
+    /// The name that they went by.
+    pub author_name: String,
+    /// Where they stand.
+    pub message_id: MessageId,
+    /// Their beginning.
+    pub words: String,
 }
 
 /// A registered action that a role wants to run.

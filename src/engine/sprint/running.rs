@@ -16,7 +16,7 @@ use crate::domain::request::{
 use crate::domain::role::Role;
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::turn::Turn;
-use crate::engine::{budget, handoff, intake};
+use crate::engine::{budget, handoff, retry};
 
 /// Times that the sprint itself tries a commit again that could not be brought to the branch.
 const COMMIT_RETRIES: u32 = 1;
@@ -266,7 +266,7 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
                 "the commit once more",
                 Value::Null,
             );
-            intake::try_again(turn, request);
+            retry::try_again(turn, request);
         }
     }
     !again.is_empty()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::scenes::{report, work_until};
 use super::steering::{finished, run_of};
 use super::world::{GENERAL, Todo, World, policy, result};
+use crate::domain::block::BlockCode;
 use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::event::Event;
 use crate::domain::gate::Stance;
@@ -514,6 +515,86 @@ fn who_wants_a_blocked_request_to_end_is_asked_and_nothing_goes_on() {
         world.submit(edited(&message, words));
         assert!(world.said[asked..].contains(&"end_asked".to_owned()), "{words}");
     }
+}
+
+/// A request that somebody has written "stop" to, and that would be on the branch now.
+fn held(ready: impl Fn(&World) -> bool) -> (World, RequestId, ChannelId) {
+    let (mut world, id, room) = in_a_room(ready);
+    let stop = world.words(room, 800, "stop");
+    world.submit(Event::Message(stop));
+    world.finish_well();
+    let blocked = world.request(&id).blocked.expect("it waits");
+    assert_eq!((blocked.code, world.landed()), (BlockCode::EndAsked, 0));
+    assert_eq!(blocked.detail, "owner: stop");
+    (world, id, room)
+}
+
+#[test]
+fn nothing_goes_to_the_branch_while_nobody_has_said_whether_it_is_to_end() {
+    for is_ready in [is_queued, |world: &World| !world.state.envelopes.is_empty()] {
+        let (world, id, room) = held(is_ready);
+        let turns = world.request(&id).work.spent.turns;
+        let says = |text: &str| {
+            let (mut world, _, _) = held(is_ready);
+            let words = world.words(room, 900, text);
+            world.submit(Event::Message(words));
+            world
+        };
+        // Nobody has to do more where no more is wanted.
+        for text in ["go on", "계속해 주세요", "ok"] {
+            let mut world = says(text);
+            world.finish_well();
+            let request = world.request(&id);
+            assert_eq!(
+                (request.status, request.work.spent.turns),
+                (RequestStatus::Committed, turns),
+                "{text}"
+            );
+            assert_eq!(request.params.end_asked, None);
+        }
+        let mut world = says("in blue, then");
+        assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+        world.finish_well();
+        let request = world.request(&id);
+        assert_eq!(request.status, RequestStatus::Committed);
+        assert!(request.work.spent.turns > turns, "they are heeded");
+        for text in ["thanks", "stop it, please"] {
+            let mut world = says(text);
+            world.finish_well();
+            assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
+        }
+        let (mut world, _, _) = held(is_ready);
+        world.command(Command::Retry { request_id: id.clone() });
+        world.finish_well();
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+        let (mut world, _, _) = held(is_ready);
+        world.command(Command::Cancel { request_id: id.clone() });
+        world.finish_well();
+        assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Cancelled, 0));
+    }
+}
+
+#[test]
+fn words_that_wanted_an_end_can_be_changed_and_taken_back() {
+    let (mut world, id, channel_id) = held(is_queued);
+    world.submit(Event::MessageDeleted { channel_id, message_id: MessageId(800) });
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    // Sent too early: the rest of it is what was meant.
+    let (mut world, id, room) = held(is_queued);
+    let stop = world.words(room, 800, "stop");
+    world.submit(edited(&stop, "stop the spinner when it is loaded"));
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Committed);
+    assert_eq!(request.params.followups[0].body, "stop the spinner when it is loaded");
+    // The message that began it says so now: what was asked stays known.
+    let (mut world, id, words) = asked(policy());
+    world.submit(edited(&words, "never mind"));
+    assert_eq!(world.request(&id).body, "make it red");
+    world.finish_well();
+    assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
 }
 
 #[test]
