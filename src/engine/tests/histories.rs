@@ -316,6 +316,15 @@ fn live_on(
                 world.command(Command::Route { request_id: id.clone(), change });
                 continue;
             }
+            3 => {
+                let open = world.state.requests.get(&id).filter(|it| !it.status.is_terminal());
+                if let Some(room) = open.and_then(|it| it.conversation.thread()) {
+                    let text = *dice.pick(&["stop", "stop", "go on"]);
+                    let words = world.words(room, 1_000_000 + steps as u64, text);
+                    world.submit(Event::Message(words));
+                    continue;
+                }
+            }
             _ => {}
         }
         if interrupt(world, dice) {
@@ -349,7 +358,12 @@ fn live_on(
             Move::BeginEffect(effect) => {
                 world.begin_effect(&effect);
             }
-            Move::Land(effect) => world.land(&effect),
+            Move::Land(effect) => {
+                let asked =
+                    world.state.requests.get(&id).and_then(|it| it.params.end_asked.clone());
+                assert_eq!(asked, None, "seed {seed}: it lands, and nobody has answered");
+                world.land(&effect);
+            }
             Move::EndEffect(effect) => {
                 let outcome = random_effect(dice, world, &effect);
                 world.end_effect(&effect, outcome);
