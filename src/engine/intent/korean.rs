@@ -129,6 +129,11 @@ const CLAUSE: &[(Sign, &str)] = &[
         Sign::Build,
         r"(?:그대로|대로|대로만|만)\s?(?:\S+\s)?(?:만들어|짜|구현해|개발해|옮겨|붙여){give}|그냥\s?만들어{give}|바로\s?만들어{give}",
     ),
+    // What stands there is to say something else.
+    (
+        Sign::Improve,
+        r"ⓠ(?:을|를|이|가)?\s?(?:(?:이제|모두|전부|다)\s)?ⓠ(?:으로|로)\s?(?:(?:모두|전부|다)\s)?(?:(?:바꿔|바꾸어){give}|(?:변경|교체|치환|수정|대체){do}|바꾸(?:자|죠)|바꿉시다)",
+    ),
     (
         Sign::Restructure,
         r"(?:리팩토링|리팩터링|리팩토|리팩터|모듈화|구조\s?개편|구조\s?정리|코드\s?정리|폴더\s?정리|공통화|추상화|캡슐화|구조\s?개선|재구성|파일\s?정리|네이밍\s?정리){do}|리팩토링\s?(?:요청|해)",
@@ -451,12 +456,25 @@ mod tests {
 
     use super::super::signs::expand;
     use super::*;
+    use crate::domain::intent::Intent;
 
     #[test]
     fn every_pattern_compiles() {
         let all = CLAUSE.iter().chain(WHOLE).map(|(_, rule)| rule);
         for rule in all.chain(PATTERNS.iter().map(|(_, rule)| rule)) {
             assert!(Regex::new(&expand(LISTS, rule)).is_ok(), "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_stands_there_is_to_say_something_else() {
+        for (message, intent) in [
+            ("greet.sh에서 \"hello\"를 \"good evening\"으로 바꿔 주세요", Intent::Refinement),
+            ("docs/guide.md의 \"color\"를 모두 \"colour\"로 변경해 줘", Intent::Refinement),
+            ("plan.md에서 \"월요일\"을 \"화요일\"로 바꿔 줘", Intent::SpecRevision),
+            ("`foo`를 `bar`로 바꿔 줘", Intent::Refactor),
+        ] {
+            assert_eq!(crate::engine::intent::read(message).intent, Some(intent), "{message}");
         }
     }
 }

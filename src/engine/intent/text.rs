@@ -69,15 +69,16 @@ const TAKEN_OUT: &[(&str, &str)] = &[
     (r"\b(?:REQ|TODO|TASK|ITEM)-\d+\b|\b\d{8}-[0-9a-f]{8}\b", REQUEST),
     (r"\b(?:RFC|ADR|PRD|SPEC)[- ]?\d+\b", DOCUMENT),
     (r"\b(?:AC|C|R|D|FR|NFR)-\d+\b", RECORD),
-    (r"(?i)\b[\w/-]*(?:spec|plan|prd|rfc|design|requirement)[\w/-]*\.md\b", DOCUMENT),
+    // A particle of Korean may follow a name at once.
+    (r"(?i)\b[\w/-]*(?:spec|plan|prd|rfc|design|requirement)[\w/-]*\.md(?-u:\b)", DOCUMENT),
     // What a project tells its users is a file like any other.
     (
-        r"(?i)\b(?:[\w-]+/)*(?:readme|changelog|changes|contributing|license|code_of_conduct|security|authors|install|history|news|faq|usage|guide|tutorial|quickstart|getting[-_]started)(?:\.[a-z]{2})?\.md\b",
+        r"(?i)\b(?:[\w-]+/)*(?:readme|changelog|changes|contributing|license|code_of_conduct|security|authors|install|history|news|faq|usage|guide|tutorial|quickstart|getting[-_]started)(?:\.[a-z]{2})?\.md(?-u:\b)",
         FILE,
     ),
-    (r"\b[\w-]*/?[\w/-]+\.(?:md|pdf|docx?)\b", DOCUMENT),
+    (r"\b[\w-]*/?[\w/-]+\.(?:md|pdf|docx?)(?-u:\b)", DOCUMENT),
     (
-        r"\b[\w/-]+\.(?:rs|py|ts|tsx|js|jsx|go|java|kt|rb|c|h|cpp|cs|swift|sql|ya?ml|json|toml|sh|css|html|vue|log|txt|csv|xml|lock|env)\b",
+        r"\b[\w/-]+\.(?:rs|py|ts|tsx|js|jsx|go|java|kt|rb|c|h|cpp|cs|swift|sql|ya?ml|json|toml|sh|css|html|vue|log|txt|csv|xml|lock|env)(?-u:\b)",
         FILE,
     ),
     (
