@@ -48,6 +48,17 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 }
             }
             Block::Row(cells) if inside => row(&mut reader, cells, *line),
+            // To Markdown, too, it is none.
+            Block::Line(text)
+                if text.starts_with('|') && text.matches('|').count() >= COLUMNS.len() =>
+            {
+                let message = "this row stands outside of the table".to_owned();
+                reader.fault(
+                    *line,
+                    message,
+                    "put it right below the rows above, without text between",
+                );
+            }
             Block::Heading { .. } | Block::Line(_) | Block::Entry { .. } | Block::Code(_) => {
                 inside = false;
             }

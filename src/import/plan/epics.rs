@@ -10,6 +10,8 @@ enum Field {
     Scope,
     Criteria,
     DependsOn,
+    Allowed,
+    Excluded,
     /// What belongs to a directive that is not used.
     Unused,
 }
@@ -59,6 +61,8 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 match text.to_lowercase().trim_end_matches(':') {
                     "definition of done" | "acceptance criteria" => field = Field::Criteria,
                     "dependencies" | "depends on" | "depends_on" => field = Field::DependsOn,
+                    "files" | "paths" | "allowed paths" if inside => field = Field::Allowed,
+                    "excluded paths" if inside => field = Field::Excluded,
                     "tasks" => {}
                     _ if *level <= own_level => inside = false,
                     _ if inside => reader.scope(text),
@@ -75,11 +79,13 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
             Block::Entry { depth, text, ticked } if inside => match field {
                 Field::Criteria => reader.criterion(text, *depth, *line),
                 Field::DependsOn => reader.depends_on(&names(text), *line),
-                Field::Scope | Field::Unused => {
+                Field::Scope | Field::Allowed | Field::Excluded | Field::Unused => {
                     // A task may begin with such a word.
                     let found = directive(text).filter(|_| ticked.is_none());
                     match found.filter(|(name, _)| is_known(name)) {
                         Some((name, rest)) => field = directed(&mut reader, &name, rest, *line),
+                        None if field == Field::Allowed => reader.allowed(paths(text), *line),
+                        None if field == Field::Excluded => reader.excluded(paths(text)),
                         None => {
                             let entry = entry_line(text, *ticked);
                             reader.scope(&format!("{}{entry}", "  ".repeat(*depth)));
@@ -93,6 +99,14 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
         }
     }
     reader
+}
+
+/// The paths of an entry. What stands behind one in backquotes says something about it.
+fn paths(text: &str) -> Vec<String> {
+    match text.strip_prefix('`').and_then(|text| text.split_once('`')) {
+        Some((path, rest)) if !rest.trim_start().starts_with(',') => vec![path.to_owned()],
+        Some(_) | None => names(text),
+    }
 }
 
 /// `Name: words`, also in bold: one word, or the words of a name that is known, which may stand in bold alone.
@@ -159,8 +173,14 @@ fn directed(reader: &mut Reader, name: &str, rest: &str, line: u32) -> Field {
             reader.scope(&format!("Estimate: {rest}"));
             reader.effort(rest, line);
         }
-        "files" | "paths" | "allowed_paths" => reader.allowed(names(rest), line),
-        "excluded_paths" => reader.excluded(names(rest)),
+        "files" | "paths" | "allowed_paths" => {
+            reader.allowed(names(rest), line);
+            return if rest.is_empty() { Field::Allowed } else { Field::Scope };
+        }
+        "excluded_paths" => {
+            reader.excluded(names(rest));
+            return if rest.is_empty() { Field::Excluded } else { Field::Scope };
+        }
         "roles" | "role" | "working_dir" | "pipeline" | "capabilities" | "skills" | "lifecycle" => {
             let message = format!("the directive `{name}` is not used");
             let hint = "the team's own roles, lifecycle and project hold for every item";

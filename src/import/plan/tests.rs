@@ -118,6 +118,30 @@ fn a_comma_within_braces_belongs_to_the_glob() {
     assert_eq!(plan.items[0].allowed_paths, ["src/{a,b}/**", "docs/*.md"]);
 }
 
+#[test]
+fn the_paths_of_an_epic_may_be_a_list() {
+    for text in [
+        "# P\n## EPIC-1: One\nFiles:\n- src/a.py\n- `docs/*.md`: the guide\n\nPriority: high\n- not a path\n",
+        "# P\n## EPIC-1: One\n### Files\n- src/a.py, `docs/*.md`\n### Tasks\n- not a path\n",
+        "# P\n## EPIC-1: One\n- **Files:**\n  - src/a.py\n  - docs/*.md\n- **Priority:** high\n",
+    ] {
+        let item = first(text);
+        assert_eq!(item.allowed_paths, ["src/a.py", "docs/*.md"], "{text}");
+    }
+}
+
+#[test]
+fn a_row_that_stands_outside_of_its_table_is_named() {
+    let head = "ID | Priority | Task | Description | Estimate | Dependencies | Acceptance Criteria | Allowed Paths | Out of Scope";
+    let row = |id: &str| format!("| {id} | high | A | B | 1d | none | it is there | src/ | none |");
+    let rule = "|---".repeat(9);
+    let text = format!("# P\n| {head} |\n{rule}|\n{}\n\nThen:\n\n{}\n", row("T-1"), row("T-2"));
+    let file = PlanFile::read(text.as_bytes()).unwrap();
+    assert_eq!(file.plan.items.len(), 1);
+    let told: Vec<_> = file.problems.iter().map(|it| (it.line, it.message.as_str())).collect();
+    assert_eq!(told, [(8, "this row stands outside of the table")]);
+}
+
 /// The first item of a plan.
 fn first(text: &str) -> crate::domain::plan::PlanItem {
     PlanFile::read(text.as_bytes()).unwrap().plan.items[0].clone()
