@@ -9,6 +9,7 @@ use super::check;
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ItemId, PlanId, PlanItemId};
 use crate::domain::item::{GAVE_UP, Item, ItemKind, ItemSource, ItemStatus};
+use crate::domain::modes::StartMode;
 use crate::domain::plan::{Plan, PlanItem, PlanRef, Severity, StoredPlan};
 use crate::domain::word::words;
 use crate::engine::decision::Answer;
@@ -86,6 +87,7 @@ pub(in crate::engine) fn import(
         "digest": &digest[..DIGEST],
         "differences": told.collect::<Vec<Value>>(),
         "unknown_checks": unknown_checks(&plan, &turn.policy.check_names),
+        "by_itself": turn.policy.sprint.start_mode == StartMode::Auto,
     });
     let said = |key, result: &str| {
         let mut values = values.clone();
