@@ -106,6 +106,8 @@ fn status(turn: &Turn<'_>, request: &Request) -> &'static str {
         RequestStatus::Completed if request.work.candidate.is_some() => "done",
         RequestStatus::Completed => "answered",
         RequestStatus::Failed => "failed",
+        // Nobody has withdrawn what its sprint let go of.
+        RequestStatus::Cancelled if request.params.released => "carried_over",
         RequestStatus::Cancelled => "cancelled",
     }
 }

@@ -120,6 +120,9 @@ pub(super) async fn pass(
         asked,
         answered: 0,
     });
+    if tap.is_some() {
+        Arc::clone(meter).keep_later();
+    }
     let sent = onward.headers(headers).send().await;
     let costs = match &sent {
         Ok(answer) => answer.status().is_success(),
@@ -227,7 +230,8 @@ impl Tap {
 impl Tap {
     /// Nothing costs anything.
     fn forget(mut self) {
-        self.reader = None;
+        (self.reader, self.call) = (None, None);
+        Arc::clone(&self.meter).keep_later();
     }
 
     /// Counts what was seen, once; of an answer that broke off no less than what came of it.

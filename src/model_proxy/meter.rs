@@ -69,6 +69,9 @@ pub(super) struct SavedAccess {
     /// The model of the last answer.
     #[serde(default)]
     pub(super) model: String,
+    /// What the calls under way are expected to cost: nobody learns what they did where the process is killed.
+    #[serde(default)]
+    pub(super) under_way: Usage,
 }
 
 /// How it stands with servers that answer "too many requests".
@@ -248,16 +251,25 @@ impl Meter {
         let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            serde_json::to_vec(&*kept)?
+            let under_way = self.spending.under_way();
+            serde_json::to_vec(&SavedAccess { under_way, ..kept.clone() })?
         };
         Ok(files::write_private(&self.run_dir.join(KEPT), text)?)
     }
 }
 
-/// What is kept in a run's folder; `None` where its models were not reached by a proxy.
+/// What is kept in a run's folder of a proxy that is gone; `None` where its models were not reached by one. Calls that were
+/// under way are counted as was expected of them.
 pub(super) fn read_kept(run_dir: &Path) -> Result<Option<SavedAccess>, ModelProxyError> {
-    let text = files::read_text_if_present(&run_dir.join(KEPT))?;
-    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+    let Some(text) = files::read_text_if_present(&run_dir.join(KEPT))? else { return Ok(None) };
+    let mut kept: SavedAccess = serde_json::from_str(&text)?;
+    let under_way = std::mem::take(&mut kept.under_way);
+    if under_way != Usage::default() {
+        kept.counted.usage = kept.counted.usage.plus(under_way);
+        kept.counted.requests += 1;
+        kept.counted.guessed = true;
+    }
+    Ok(Some(kept))
 }
 
 /// What is known of a run that nobody reports about; nothing where it had no proxy, or that cannot be read.

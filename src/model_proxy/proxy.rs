@@ -196,6 +196,7 @@ impl ModelServers {
             counted: MeterReading::default(),
             refusal: String::new(),
             model: String::new(),
+            under_way: Usage::default(),
         };
         let mut kept = meter::read_kept(&run_dir)?.unwrap_or_else(fresh);
         let token = redact::hold(&kept.token);

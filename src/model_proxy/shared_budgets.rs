@@ -68,6 +68,11 @@ impl RunSpending {
         spent.dearest = Some(spent.dearest.unwrap_or_default().max(answer));
     }
 
+    /// What is expected of its calls under way.
+    pub(super) fn under_way(&self) -> Usage {
+        self.spent().open.values().copied().fold(Usage::default(), Usage::plus)
+    }
+
     /// What it has spent, with what is expected of its calls under way; none where there is none.
     fn expected(&self) -> Option<Usage> {
         let spent = self.spent();

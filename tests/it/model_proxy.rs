@@ -370,6 +370,43 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     assert_eq!(again.counted().requests, 2);
 }
 
+#[tokio::test]
+async fn a_call_that_a_kill_cuts_off_is_charged_as_was_expected_of_it() {
+    let place = Place::new().await;
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
+    ask(&proxy, "one/responses", &token, &json!({})).await.text().await.unwrap();
+    let once = proxy.counted();
+    let mut answer = ask(&proxy, "one/responses", &token, &json!({"play": "halves"})).await;
+    answer.chunk().await.unwrap();
+    // What lies in the run's folder at this moment is what a start after a kill finds.
+    let killed = place.folder.path().join("killed");
+    std::fs::create_dir(&killed).unwrap();
+    let kept = || std::fs::read_to_string(place.opening().run_dir.join("door.json")).unwrap();
+    in_time(async {
+        while serde_json::from_str::<Value>(&kept()).unwrap()["under_way"]["output_tokens"] == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    std::fs::write(killed.join("door.json"), kept()).unwrap();
+    let charged = teams::model_proxy::usage_in(&killed);
+    assert_eq!(charged.tokens(), 2 * once.usage.tokens(), "as the one before it");
+    // One that is heard to its end costs what its server says, once.
+    place.upstream.go_on.notify_one();
+    while answer.chunk().await.unwrap().is_some() {}
+    assert_eq!(proxy.counted().usage.tokens(), 220);
+    assert_eq!(teams::model_proxy::usage_in(&place.opening().run_dir).tokens(), 220);
+    // What no server has taken costs nothing.
+    ask(&proxy, "gone/responses", &token, &json!({})).await.text().await.unwrap();
+    in_time(async {
+        while teams::model_proxy::usage_in(&place.opening().run_dir).tokens() != 220 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 /// A run without a result, as its agent tells.
 fn failed(kind: FailKind) -> AgentOutcome {
     AgentOutcome {
