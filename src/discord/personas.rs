@@ -272,8 +272,9 @@ pub(crate) fn may_be_the_picture(error: &RestError) -> bool {
         RestError::Refused { code, .. } => {
             !matches!(*code, code::NO_PERMISSION | code::NO_ACCESS | code::WEBHOOKS_FULL)
         }
-        RestError::Server { .. } => true,
-        RestError::Network(_)
+        // It may have been made all the same.
+        RestError::Server { .. }
+        | RestError::Network(_)
         | RestError::Limited { .. }
         | RestError::Breaker { .. }
         | RestError::Unauthorized

@@ -180,6 +180,12 @@ impl BlockCode {
         )
     }
 
+    /// Whether something outside of the work was missing, which was right as far as it came.
+    #[must_use]
+    pub const fn is_a_lack(self) -> bool {
+        matches!(self, Self::AgentAuth | Self::AgentQuota | Self::RateLimited | Self::BudgetSpent)
+    }
+
     /// Whether everything that the team may try by itself has been tried.
     #[must_use]
     pub const fn ends_all_attempts(self) -> bool {

@@ -7,6 +7,7 @@ use crate::domain::check_proposal::CheckProposal;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 
 /// What is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -210,6 +211,18 @@ pub struct WayAhead {
     /// US dollars, with two decimals; none where no cost was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<String>,
+}
+
+words! {
+    /// Why something is not approved.
+    pub enum NoApproval {
+        /// A person said no.
+        Rejected = "rejected",
+        /// Nobody decided in time.
+        Expired = "expired",
+        /// The configuration does not allow it.
+        Refused = "refused",
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ words! {
         Deletion = "deletion",
         /// It brings a file back that the branch has deleted.
         Restored = "restored",
-        /// It takes lines away that a person committed while it was under way, after the two did not fit together.
+        /// It undoes what a person committed while it was under way, after the two did not fit together.
         Overwritten = "overwritten",
         /// It takes in a dependency.
         Dependency = "dependency",
@@ -65,9 +65,9 @@ pub enum ContentFact {
         /// The commit.
         commit: String,
     },
-    /// Lines are gone that a person committed while the change was under way.
+    /// What a person committed while the change was under way is undone: lines are gone, or there again.
     Overwritten {
-        /// The first of them, as a person may read it; blank where it is no text.
+        /// The first of them as in a diff, as a person may read it; blank where it is no text.
         line: String,
         /// How many there are besides.
         more: usize,

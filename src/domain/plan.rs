@@ -218,6 +218,16 @@ pub struct StoredPlan {
     pub imported_by: String,
 }
 
+impl StoredPlan {
+    /// What an approval of the difference to another version is bound to: SHA-256 in hex of both digests, so that nobody
+    /// lets through a difference that they have not seen.
+    #[must_use]
+    pub fn approval_of(&self, other: &str) -> String {
+        let both = Sha256::digest(format!("{}\n{other}", self.digest));
+        both.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 /// The item of a plan that an item of the backlog stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRef {

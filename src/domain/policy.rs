@@ -204,7 +204,7 @@ pub struct GateTable {
     /// A commit that brings a file back that the branch has deleted.
     #[serde(default)]
     pub restored: Stance,
-    /// A commit that takes lines away that a person committed meanwhile.
+    /// A commit that undoes what a person committed meanwhile.
     #[serde(default)]
     pub overwritten: Stance,
     /// A commit that takes in a dependency that nobody spoke of.

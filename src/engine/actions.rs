@@ -37,6 +37,12 @@ pub(super) fn control(turn: &mut Turn<'_>, id: &RequestId, action: &ControlActio
         ending::end(turn, id, RequestStatus::Failed, "control.others_wrote", values);
         return;
     }
+    // What it does cannot be undone.
+    let is_harmless =
+        action.kind == ControlKind::CancelRequest || action.command == Some(SprintCommand::Status);
+    if !is_harmless && ending::hold_for_answer(turn, id) {
+        return;
+    }
     match action.kind {
         ControlKind::CancelRequest => cancel(turn, id, &text(&action.request_id)),
         ControlKind::ExecuteAction => {

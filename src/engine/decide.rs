@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::domain::actor::Actor;
-use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::IdSupply;
@@ -134,12 +133,14 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
 /// What follows from the event beyond the request that it was about: sprints get on, whoever is first in the queue
 /// lands, and cards show it.
 fn close(turn: &mut Turn<'_>) {
+    hold_what_is_to_end(turn);
     sprint::follow(turn);
     for id in train::edited(turn) {
         progress::goes_back_for_words(turn, &id);
     }
-    for (id, said) in train::held(turn) {
-        ending::block(turn, &id, BlockCode::EndAsked, &said, Vec::new());
+    // What its sprint brought to the branch once more.
+    if hold_what_is_to_end(turn) {
+        sprint::follow(turn);
     }
     let mut cards = train::advance(turn);
     let touched = turn.touched();
@@ -150,4 +151,13 @@ fn close(turn: &mut Turn<'_>) {
     for id in &cards {
         status_card::refresh(turn, id);
     }
+}
+
+/// What would go to the branch, and somebody has asked to end, waits for an answer; whether something does so now.
+fn hold_what_is_to_end(turn: &mut Turn<'_>) -> bool {
+    let held = train::held(turn);
+    for id in &held {
+        ending::hold_for_answer(turn, id);
+    }
+    !held.is_empty()
 }

@@ -12,7 +12,7 @@ use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Button, ButtonAct, Priority};
-use crate::domain::request::{Blocked, EventKind, Request, RequestStatus};
+use crate::domain::request::{Blocked, EndAsked, EventKind, Request, RequestStatus};
 use crate::domain::state::State;
 
 /// Stops a request until a person acts, and tells who asked.
@@ -57,6 +57,15 @@ pub(super) fn block(
     let button = |act| Button { act, subject: id.to_string(), version: 0 };
     let buttons = acts.into_iter().map(button).collect();
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
+}
+
+/// Whether somebody has written that the request is to end, and nobody has answered: then it waits for that.
+pub(super) fn hold_for_answer(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let asked = turn.request(id).and_then(|it| it.params.open_end()).map(EndAsked::line);
+    if let Some(said) = &asked {
+        block(turn, id, BlockCode::EndAsked, said, Vec::new());
+    }
+    asked.is_some()
 }
 
 /// Takes the buttons away from the message that said why a request does not move, where that is over.

@@ -5,42 +5,44 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, act, note_asker};
 use super::decision::Answer;
+use super::end_asked::{ends_rather, names_option};
 use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{lanes, questions, retry, runs, say, train, words};
+use super::{end_asked, lanes, questions, runs, say, train, words};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::operation::OperationStatus;
-use crate::domain::outgoing::{Act, ButtonAct, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::plan_decision::DecidedBy;
-use crate::domain::request::{
-    EndAsked, EventKind, Followup, Request, RequestStatus, SelectionSource,
-};
+use crate::domain::request::{EventKind, Followup, Request, RequestStatus, SelectionSource};
 
 /// Takes in a message to an open request.
 pub(super) fn said(
     turn: &mut Turn<'_>,
-    _asked: &Granted<act::Ask>,
+    asked: &Granted<act::Ask>,
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
-    if !ends && lets_go_on(turn, id, message) {
+    if end_asked::answered(turn, asked.actor(), id, message) {
         return Answer::Accepted;
     }
+    let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
     // Whoever works on it has nothing to read in words that only want it to end.
     let says_more = !words::only_asks_to_end(&message.content) || !message.attachments.is_empty();
     let is_read = !ends || says_more || is_blocked(turn, id) || too_late(turn, id).is_some();
-    if is_read && !add_followup(turn, id, message) {
+    if is_read && !take_followup(turn, id, message) {
         return Answer::Ignored(FULL);
+    }
+    if is_read && !ends {
+        reaches_somebody(turn, id, message.message_id);
     }
     if ends {
         // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
         turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
-        ask_whether_to_end(turn, id, message);
+        end_asked::asked(turn, id, message);
         return Answer::Accepted;
     }
     let blocked = turn
@@ -75,65 +77,6 @@ fn is_blocked(turn: &Turn<'_>, id: &RequestId) -> bool {
     turn.request(id).is_some_and(|it| it.status == RequestStatus::Blocked)
 }
 
-/// Whether words to a request ask that it ends.
-pub(super) fn ends_rather(request: &Request, text: &str) -> bool {
-    words::asks_to_end(text) && !names_option(request, text)
-}
-
-/// Whether words name one of the answers to what the planner asks.
-fn names_option(request: &Request, text: &str) -> bool {
-    let open = request.work.decisions.iter().filter(|it| it.is_open());
-    let mut options = open.flat_map(|it| &it.options);
-    questions::is_asked(request) && options.any(|it| words::names(text, it))
-}
-
-/// A button for what words alone do not do. Until somebody answers, nothing of it goes to the branch.
-pub(super) fn ask_whether_to_end(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
-    let Some(request) = turn.edit(id) else { return };
-    request.params.end_asked = Some(EndAsked {
-        author_id: message.author.id,
-        author_name: message.author.name.clone(),
-        message_id: message.message_id,
-        words: say::title(&message.content),
-    });
-    train::leave(turn, id);
-    let Some(request) = turn.request(id) else { return };
-    let goes_on = request.status != RequestStatus::Blocked;
-    let title = say::title(&request.scope);
-    let values = json!({ "request_id": id.as_str(), "title": title, "goes_on": goes_on });
-    say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
-}
-
-/// Whoever wanted it to end writes something else, or somebody says that what is held for that goes on; whether that is
-/// all that the message is for.
-pub(super) fn lets_go_on(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
-    let Some(request) = turn.request(id) else { return false };
-    let words = Followup::command(&message.author.name, message.content.clone(), turn.now);
-    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
-    let asked = request.params.end_asked.as_ref();
-    let takes_back = asked.is_some_and(|it| it.author_id == message.author.id || is_held);
-    if !takes_back || words.is_thanks() || is_to_others(message) {
-        return false;
-    }
-    let says_no_more = words.is_assent() || words::only_resume(&message.content);
-    go_on(turn, id, &message.author.name, says_no_more && message.attachments.is_empty())
-}
-
-/// It does not end; where it was held for that, and nothing else is to be done, it goes on where it stood. Returns whether
-/// it did.
-pub(super) fn go_on(turn: &mut Turn<'_>, id: &RequestId, by: &str, says_no_more: bool) -> bool {
-    let Some(request) = turn.edit(id) else { return false };
-    request.params.end_asked = None;
-    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
-    if is_held && says_no_more {
-        turn.record(id, EventKind::Resumed, by, "it goes on", Value::Null);
-        let values = json!({ "request_id": id.as_str() });
-        say::in_room(turn, id, Voice::Team, Priority::Progress, "resumed", values);
-        retry::try_again(turn, id);
-    }
-    is_held && says_no_more
-}
-
 /// Whether a message to a blocked request is what it waits for: not one to somebody else, not a file alone where the
 /// planner has questions, no thanks, and no promise to answer.
 pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
@@ -147,6 +90,10 @@ pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
         return true;
     }
     let code = request.blocked.as_ref().map(|blocked| blocked.code);
+    let only_answers = words::lets_go_on(words) || Followup::is_assent_in(words);
+    if code == Some(BlockCode::EndAsked) && only_answers {
+        return false;
+    }
     let is_none = |words: &Followup| {
         words.is_thanks() || code == Some(BlockCode::Questions) && words.puts_off()
     };
@@ -179,6 +126,17 @@ pub(super) fn steer(
     if ends_rather(request, text) && (blocked || words::only_asks_to_end(text)) {
         return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
+    if request.params.open_end().is_some()
+        && words::lets_go_on(text)
+        && let Some(request) = turn.request(id)
+        && end_asked::may_retry(turn, granted.actor(), request).is_some()
+    {
+        end_asked::go_on(turn, id, &name, true);
+        return Ok(("resumed", json!({ "request_id": id.as_str() })));
+    }
+    let Some(request) = turn.edit(id) else {
+        return Err(("unknown_request", json!({ "request_id": id.as_str() })));
+    };
     if taken(&request.params.followups) >= limit {
         return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
     }
@@ -186,10 +144,6 @@ pub(super) fn steer(
     let author_id = granted.actor().person_id();
     let words = Followup { is_others, author_id, ..Followup::command(&name, text.to_owned(), now) };
     let key = words.key();
-    let asked = request.params.end_asked.as_ref();
-    if blocked || asked.is_some_and(|it| Some(it.author_id) == author_id) {
-        request.params.end_asked = None;
-    }
     note_asker(request, &words);
     request.params.take_in(words);
     lanes::follow_new_signals(turn, id);
@@ -240,6 +194,15 @@ pub(super) const FULL: &str = "the request takes no more words";
 
 /// Adds a message to what the roles read, or tells its author that the request can take no more.
 pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
+    let is_taken = take_followup(turn, id, message);
+    if is_taken {
+        reaches_somebody(turn, id, message.message_id);
+    }
+    is_taken
+}
+
+/// The same, for nobody to begin with yet.
+fn take_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     if let Some((key, values)) = too_late(turn, id) {
         reply(turn, message, key, values);
@@ -283,6 +246,5 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
     request.params.take_in(words);
     lanes::follow_new_signals(turn, id);
     tell_of_missing_files(turn, message, id);
-    reaches_somebody(turn, id, message.message_id);
     true
 }

@@ -87,6 +87,13 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
         Some(id) => return followup::said(turn, &granted, &id, &message),
         None => {}
     }
+    let to_end = to_end(turn, &message);
+    if !to_end.is_empty() {
+        for id in &to_end {
+            followup::said(turn, &granted, id, &message);
+        }
+        return Answer::Accepted;
+    }
     if let Some(id) = continues(turn, &message) {
         return followup::said(turn, &granted, &id, &message);
     }
@@ -340,6 +347,28 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         (Some(one), None) => Some(one.request_id.clone()),
         (Some(_) | None, _) => None,
     }
+}
+
+/// The open requests without a room that somebody means who writes no more than that it is to end, in a direct message or
+/// where they asked.
+fn to_end(turn: &Turn<'_>, message: &Message) -> Vec<RequestId> {
+    let is_room = turn.before().rooms.contains_key(&message.channel_id)
+        || turn.before().request_in_room(message.channel_id).is_some();
+    if is_room || message.reply_to.is_some() || !words::only_asks_to_end(&message.content) {
+        return Vec::new();
+    }
+    let is_theirs = |request: &&Request| {
+        let (route, room) = (&request.conversation.reply_route, &request.conversation.room);
+        let is_here = match message.guild_id {
+            None => route.is_dm,
+            Some(_) => {
+                room.as_ref().is_some_and(|room| room.thread_id.is_none())
+                    && route.channel_id == Some(message.channel_id)
+            }
+        };
+        !request.status.is_terminal() && is_here && route.author_id == Some(message.author.id)
+    };
+    turn.requests().filter(is_theirs).map(|request| request.request_id.clone()).collect()
 }
 
 /// The open request that a message from anywhere wants to go on, where its author may speak to it.

@@ -26,6 +26,7 @@ mod decide;
 mod decision;
 mod deleted_cards;
 mod effects;
+mod end_asked;
 mod ending;
 mod followup;
 mod gates;

@@ -88,8 +88,8 @@ fn words(item: &ProposedItem, decided: &[String], checks: &[String]) -> String {
 fn take_the_place(turn: &mut Turn<'_>, id: &RequestId, items: &[ProposedItem]) -> bool {
     let Some(request) = turn.request(id).cloned() else { return false };
     match sprint::replace_with_items(turn, &request, items) {
-        Ok(titles) => {
-            let values = json!({ "request_id": id.as_str(), "items": titles });
+        Ok((titles, at_work)) => {
+            let values = json!({ "request_id": id.as_str(), "items": titles, "at_work": at_work });
             turn.record(id, EventKind::Split, "planner", &titles.join("; "), Value::Null);
             ending::end(turn, id, RequestStatus::Cancelled, "final.split", values);
             true

@@ -46,6 +46,8 @@ pub(super) fn answer(
         return refused("gate.stale", json!({}));
     }
     let message_id = card.map(|(_, message_id)| message_id);
+    let asker = request.params.open_end().map(|it| it.author_id);
+    let takes_back = asker.is_some() && asker == actor.person_id();
     let by = DecidedBy::Person { name: granted.name(), message_id };
     for NumberedAnswer { number, answer } in answers {
         let all = decisions.len();
@@ -86,6 +88,10 @@ pub(super) fn answer(
         .collect();
     if let Some(request) = turn.edit(id) {
         request.work.decisions = decisions;
+        if takes_back {
+            // Whoever wanted it to end says what is to be built.
+            request.params.end_is_answered();
+        }
     }
     decided(turn, id, &granted.name());
     if open.is_empty() {

@@ -10,7 +10,7 @@ use crate::domain::request::SelectionSource;
 /// A person lets a blocked request try again.
 pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &RequestId) {
     if let Some(request) = turn.edit(id) {
-        request.params.end_asked = None;
+        request.params.end_is_answered();
     }
     try_again(turn, id);
 }

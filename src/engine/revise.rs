@@ -4,10 +4,8 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize, note_asker};
 use super::decision::Answer;
-use super::followup::{
-    FULL, add_followup, ask_whether_to_end, ends_rather, go_on, goes_on_with, lets_go_on,
-    reaches_somebody, too_late,
-};
+use super::end_asked::{self, ends_rather};
+use super::followup::{FULL, add_followup, goes_on_with, reaches_somebody, too_late};
 use super::message::{origins, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
 use super::turn::Turn;
@@ -69,6 +67,9 @@ fn reword(
     message: &Message,
 ) -> Answer {
     let (same, at) = (Some(message.message_id), turn.now);
+    if let Some(answer) = goes_back_on_its_end(turn, granted, id, message) {
+        return answer;
+    }
     let late = too_late(turn, id);
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
@@ -114,8 +115,8 @@ fn reword(
             questions::answered_in_words(turn, id, &by, &message.content);
         }
         if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
-            ask_whether_to_end(turn, id, message);
-        } else if !lets_go_on(turn, id, message) && (goes_on || answers_now) {
+            end_asked::asked(turn, id, message);
+        } else if goes_on || answers_now {
             resume(turn, id, SelectionSource::Edited);
         } else if has_answered {
             plans_by_other_answers(turn, id);
@@ -130,7 +131,7 @@ fn reword(
             reply(turn, message, key, values);
             return Answer::Ignored(LATE);
         }
-        ask_whether_to_end(turn, id, message);
+        end_asked::asked(turn, id, message);
     } else if began_by_it && request.params.parts.len() == 1 {
         reply(turn, message, "edited_after_split", json!({ "request_id": id.as_str() }));
         return Answer::Ignored("its message is several requests now");
@@ -139,8 +140,8 @@ fn reword(
             return Answer::Ignored(FULL);
         }
         if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
-            ask_whether_to_end(turn, id, message);
-        } else if !lets_go_on(turn, id, message) && is_held {
+            end_asked::asked(turn, id, message);
+        } else if is_held {
             resume(turn, id, SelectionSource::Edited);
         }
     } else if has_begun {
@@ -159,6 +160,32 @@ fn reword(
         Value::Null,
     );
     Answer::Accepted
+}
+
+/// What comes of a message that asked for the end of the request, and says something else now: that is taken back, and
+/// where nothing but what was asked before is left of it, nothing more is to be done.
+fn goes_back_on_its_end(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::Revise>,
+    id: &RequestId,
+    message: &Message,
+) -> Option<Answer> {
+    let request = turn.request(id)?;
+    let asked = request.params.end_asked.as_ref();
+    let asked = asked.filter(|it| it.message_id == message.message_id)?;
+    if asked.words == say::title(&message.content) {
+        return Some(Answer::Ignored(SAME));
+    }
+    if ends_rather(request, &message.content) || asked.is_answered {
+        return None;
+    }
+    let is_as_before = request.body == message.content || request.fingerprint == print(message);
+    end_asked::go_on(turn, id, &granted.name(), is_as_before);
+    if let Some(request) = turn.edit(id) {
+        // Where it says so once more, that is new.
+        request.params.end_asked = None;
+    }
+    is_as_before.then_some(Answer::Accepted)
 }
 
 const LATE: &str = "nobody reads words to it any more";
@@ -276,11 +303,6 @@ fn take_back(turn: &mut Turn<'_>, id: &RequestId, message_id: MessageId) -> Answ
     let words = at.map(|at| params.followups.remove(at));
     params.unread_words.retain(|key| *key != message_id);
     let had_answered = questions::taken_back(request, message_id);
-    let asked_to_end =
-        request.params.end_asked.as_ref().is_some_and(|it| it.message_id == message_id);
-    if asked_to_end {
-        go_on(turn, id, "person", true);
-    }
     turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
     match (words.filter(|it| was_read && it.asks_for_something()), late) {
         (Some(_), Some((key, values))) => {

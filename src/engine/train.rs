@@ -158,15 +158,12 @@ pub(super) fn edited(turn: &Turn<'_>) -> Vec<RequestId> {
     queued.map(|request| request.request_id.clone()).filter(|id| is_free(turn, id)).collect()
 }
 
-/// Those in the queue of which somebody has written that they are to end, in the same state, with whose words.
-pub(super) fn held(turn: &Turn<'_>) -> Vec<(RequestId, String)> {
+/// Those in the queue of which somebody has written that they are to end, in the same state.
+pub(super) fn held(turn: &Turn<'_>) -> Vec<RequestId> {
     let waits = turn.requests().filter(|it| it.work.landing_since.is_some() && stays(it));
-    let asked = waits.filter_map(|request| {
-        let asked = request.params.end_asked.as_ref()?;
-        let said = format!("{}: {}", asked.author_name, asked.words);
-        Some((request.request_id.clone(), said))
-    });
-    asked.filter(|(id, _)| is_free(turn, id)).collect()
+    let asked =
+        waits.filter_map(|request| request.params.open_end().map(|_| request.request_id.clone()));
+    asked.filter(|id| is_free(turn, id)).collect()
 }
 
 fn is_free(turn: &Turn<'_>, id: &RequestId) -> bool {
@@ -363,7 +360,7 @@ fn tip(turn: &mut Turn<'_>, chain: &[Car], composed: bool) {
     // Whoever is asked for something else now, or to end, does not land, and nothing behind it.
     let is_asked = |car: &Car| {
         let request = turn.request(&car.request_id);
-        request.is_some_and(|it| it.params.has_unread() || it.params.end_asked.is_some())
+        request.is_some_and(|it| it.params.has_unread() || it.params.open_end().is_some())
     };
     let known = chain.iter().position(is_asked).unwrap_or(chain.len());
     let proven = chain.iter().enumerate().take(known).rev().find(|(at, car)| {

@@ -247,6 +247,43 @@ pub(super) fn only_resume(text: &str) -> bool {
     })
 }
 
+/// Whether a message says no more than that what was to end goes on: as a no to that question, or by itself.
+pub(super) fn lets_go_on(text: &str) -> bool {
+    const NO: [&str; 15] = [
+        "no", "nope", "nah", "don", "don't", "dont", "do", "not", "t", "never", "keep", "going",
+        "cancel", "withdraw", "end",
+    ];
+    const KOREAN: [&str; 13] = [
+        "아니",
+        "아뇨",
+        "취소하지",
+        "취소",
+        "하지",
+        "끝내지",
+        "그만두지",
+        "멈추지",
+        "중단하지",
+        "말아",
+        "마",
+        "말고",
+        "그냥",
+    ];
+    let lower = text.to_lowercase().replace('’', "'");
+    let words: Vec<&str> = lower.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let is_known = |word: &&str| {
+        NO.contains(word) || KOREAN.iter().any(|it| word.starts_with(it)) || only_resume(word)
+    };
+    let is_said = |word: &&str| {
+        ["no", "nope", "nah", "don", "dont", "not", "never", "going"].contains(word)
+            || ["아니", "아뇨", "말아", "마", "말고"].iter().any(|it| word.starts_with(it))
+    };
+    if only_asks_to_end(text) {
+        return false;
+    }
+    only_resume(text) && !words.is_empty()
+        || words.iter().all(is_known) && words.iter().any(is_said)
+}
+
 fn is_between_words(c: char) -> bool {
     !c.is_alphanumeric() && c != '-'
 }

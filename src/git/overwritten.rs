@@ -1,4 +1,4 @@
-//! Lines that people committed while a change was under way, and that are not in it any more.
+//! What people committed while a change was under way, and the change undoes.
 //!
 //! Whoever brings two versions together decides about lines that neither a check nor QA may know of: a commit by hand has
 //! no criteria.
@@ -9,32 +9,43 @@ use git2::{Blob, Diff, DiffLineType, Oid, Repository, Sort, Tree};
 
 use super::path_name::{name_of, path_of};
 use super::{CommitId, Project, Result, message, tree_diff};
-use crate::domain::evidence::Candidate;
+use crate::domain::evidence::{Candidate, ChangeKind};
 use crate::domain::guard::{ContentFact, ContentMark};
+use crate::domain::ids::RequestId;
 use crate::platform::redact;
 
 /// Commits of the branch that are looked through.
 const MOST_COMMITS: usize = 2_000;
 /// Characters of a line that a person is shown.
 const LINE_WIDTH: usize = 80;
+/// Lines in one place among which the one is looked for that a new line was before, and bytes of such a line. Beyond, the
+/// whole line counts as new.
+const MOST_BEFORE: usize = 200;
+const LONGEST: usize = 4_096;
 
-/// What people committed to the branch after `since` and the candidate takes away, one mark for each path. What they wrote
-/// in a line counts as kept where a line of a file that the candidate changes has it in its order, and most words of the
-/// line: whoever brings two versions together may have to write one line of two.
+/// What people committed to the branch after `since` and the candidate undoes, one mark for each path. What they wrote in a
+/// line counts as kept where a line of that file, or of a new one, has it in its order, and most words of the line: whoever
+/// brings two versions together may have to write one line of two. What they took away is undone where it is there again.
+/// `is_of_team` says whether a request has brought a commit to the branch as it is.
 pub fn overwritten(
     project: &Project,
     since: CommitId,
     candidate: &Candidate,
+    is_of_team: impl Fn(&RequestId, &str) -> bool,
 ) -> Result<Vec<ContentMark>> {
     let repository = project.repository()?;
     let (base, own): (CommitId, CommitId) = (candidate.base.parse()?, candidate.commit.parse()?);
     let (base_tree, own_tree) =
         (repository.find_commit(base.0)?.tree()?, repository.find_commit(own.0)?.tree()?);
-    let paths: BTreeSet<&str> = candidate.paths.iter().map(|it| it.path.as_str()).collect();
-    let mut kept = Lines::default();
-    for path in &paths {
-        if let Some(blob) = blob(&repository, &own_tree, path)? {
-            kept.add(&blob);
+    // Lines may have moved to a new file.
+    let (mut kept, mut moved): (BTreeMap<&str, Lines>, Lines) = Default::default();
+    for changed in &candidate.paths {
+        let lines = kept.entry(changed.path.as_str()).or_default();
+        if let Some(blob) = blob(&repository, &own_tree, &changed.path)? {
+            lines.add(&blob);
+            if changed.kind == ChangeKind::Added {
+                moved.add(&blob);
+            }
         }
     }
     let mut walk = repository.revwalk()?;
@@ -42,44 +53,52 @@ pub fn overwritten(
     walk.simplify_first_parent()?;
     walk.push(base.0)?;
     walk.hide(since.0)?;
-    let mut gone: BTreeMap<String, Gone> = BTreeMap::new();
+    let mut undone: BTreeMap<String, Undone> = BTreeMap::new();
     for id in walk.take(MOST_COMMITS) {
         let commit = repository.find_commit(id?)?;
-        let is_of_team =
-            message::request_of(&String::from_utf8_lossy(commit.message_bytes())).is_some();
-        let Some(parent) = commit.parents().next().filter(|_| !is_of_team) else { continue };
+        let named = message::request_of(&String::from_utf8_lossy(commit.message_bytes()));
+        let is_own = named.is_some_and(|request| is_of_team(&request, &commit.id().to_string()));
+        let Some(parent) = commit.parents().next().filter(|_| !is_own) else { continue };
         let diff = tree_diff::diff(&repository, &parent.tree()?, &commit.tree()?)?;
-        for (path, written) in written_in(&diff, &paths)? {
-            let Some(before) = blob(&repository, &base_tree, &path)? else { continue };
-            if before.is_binary() {
+        for (path, written) in written_in(&diff, &kept)? {
+            let Some(lines) = kept.get(path.as_str()) else { continue };
+            let base_blob = blob(&repository, &base_tree, &path)?;
+            if let Some(before) = base_blob.as_ref().filter(|before| before.is_binary()) {
                 if written.blob == before.id() {
-                    gone.entry(path).or_insert_with(|| Gone::new(commit.id()));
+                    undone.entry(path).or_insert_with(|| Undone::new(commit.id()));
                 }
                 continue;
             }
-            let still_there: BTreeSet<String> = lines(&before).collect();
-            for line in written.lines {
-                if still_there.contains(&line.text) && !kept.has(&line) {
-                    let of_path = gone.entry(path.clone());
-                    of_path.or_insert_with(|| Gone::new(commit.id())).lines.push(line.text);
-                }
+            let at_base: BTreeSet<String> = base_blob.iter().flat_map(lines_of).collect();
+            let gone = written.lines.into_iter().filter(|line| {
+                at_base.contains(&line.text) && !lines.has(line) && !moved.has(line)
+            });
+            let back = written
+                .taken
+                .into_iter()
+                .filter(|line| !at_base.contains(line) && lines.whole.contains(line));
+            let found = gone.map(|line| format!("- {}", line.text));
+            let found: Vec<String> = found.chain(back.map(|line| format!("+ {line}"))).collect();
+            if !found.is_empty() {
+                let of_path = undone.entry(path).or_insert_with(|| Undone::new(commit.id()));
+                of_path.lines.extend(found);
             }
         }
     }
-    Ok(gone.into_iter().map(|(path, gone)| gone.mark(path)).collect())
+    Ok(undone.into_iter().map(|(path, undone)| undone.mark(path)).collect())
 }
 
-/// What of one path is gone.
-struct Gone {
-    /// The last commit that wrote something of it.
+/// What is undone of one path.
+struct Undone {
+    /// The last commit that it is of.
     commit: Oid,
-    /// None where it is no text.
+    /// As in a diff; none where it is no text.
     lines: Vec<String>,
 }
 
-impl Gone {
-    const fn new(commit: Oid) -> Gone {
-        Gone { commit, lines: Vec::new() }
+impl Undone {
+    const fn new(commit: Oid) -> Undone {
+        Undone { commit, lines: Vec::new() }
     }
 
     fn mark(self, path: String) -> ContentMark {
@@ -93,11 +112,13 @@ impl Gone {
     }
 }
 
-/// What a commit wrote to one path.
+/// What a commit did to one path.
 struct Written {
     blob: Oid,
     /// Its new lines, without those that it has only moved.
     lines: Vec<WrittenLine>,
+    /// Those that it took away.
+    taken: BTreeSet<String>,
 }
 
 /// A line that a commit wrote.
@@ -109,44 +130,47 @@ struct WrittenLine {
 
 impl WrittenLine {
     /// Of the lines that it came for, the one that it has most in common with is what it was before.
-    fn new(text: String, before: &[String]) -> WrittenLine {
+    fn new(text: String, before: &[Vec<String>]) -> WrittenLine {
         let all = parts(&text);
-        let mut own = all.clone();
-        let less = before.iter().map(|before| without(&all, &parts(before)));
-        if let Some(fewest) = less.min_by_key(Vec::len) {
-            own = fewest;
-        }
+        let is_short = before.len() <= MOST_BEFORE && text.len() <= LONGEST;
+        let less = before.iter().filter(|_| is_short).map(|before| without(&all, before));
+        let own = less.min_by_key(Vec::len).unwrap_or(all);
         WrittenLine { text, own }
     }
 }
 
 /// What of `parts` is left when each of `others` is taken out of it once.
 fn without(parts: &[String], others: &[String]) -> Vec<String> {
-    let mut others = others.to_vec();
-    let is_new = |part: &&String| match others.iter().position(|it| it == *part) {
-        Some(at) => {
-            others.swap_remove(at);
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for other in others {
+        *left.entry(other).or_default() += 1;
+    }
+    let is_new = |part: &&String| match left.get_mut(part.as_str()) {
+        Some(count @ 1..) => {
+            *count -= 1;
             false
         }
-        None => true,
+        Some(0) | None => true,
     };
     parts.iter().filter(is_new).cloned().collect()
 }
 
-fn written_in(diff: &Diff<'_>, paths: &BTreeSet<&str>) -> Result<BTreeMap<String, Written>> {
+fn written_in(diff: &Diff<'_>, paths: &BTreeMap<&str, Lines>) -> Result<BTreeMap<String, Written>> {
     let mut written: BTreeMap<String, Written> = BTreeMap::new();
     for delta in diff.deltas() {
-        let Some(path) = delta.new_file().path_bytes().map(name_of) else { continue };
-        if paths.contains(path.as_str()) {
-            written.insert(path, Written { blob: delta.new_file().id(), lines: Vec::new() });
+        let (old, new) = (delta.old_file(), delta.new_file());
+        let Some(path) = new.path_bytes().or(old.path_bytes()).map(name_of) else { continue };
+        if paths.contains_key(path.as_str()) {
+            let (lines, taken) = (Vec::new(), BTreeSet::new());
+            written.insert(path, Written { blob: new.id(), lines, taken });
         }
     }
     if written.is_empty() {
         return Ok(written);
     }
-    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let (mut added, mut taken): (BTreeSet<String>, BTreeSet<String>) = Default::default();
     // Those that stood where the next added lines stand.
-    let mut before: Vec<String> = Vec::new();
+    let mut before: Vec<Vec<String>> = Vec::new();
     let mut last = DiffLineType::Context;
     diff.foreach(
         &mut |_, _| true,
@@ -154,16 +178,23 @@ fn written_in(diff: &Diff<'_>, paths: &BTreeSet<&str>) -> Result<BTreeMap<String
         None,
         Some(&mut |delta, _, line| {
             let (kind, text) = (line.origin_value(), trimmed(line.content()));
+            let path = delta.new_file().path_bytes().map(name_of).unwrap_or_default();
+            let of_path = written.get_mut(&path);
             if kind == DiffLineType::Deletion {
                 if last != DiffLineType::Deletion {
                     before.clear();
                 }
-                before.push(text.clone());
-                taken.insert(text);
+                taken.insert(text.clone());
+                if let Some(of_path) = of_path {
+                    if before.len() <= MOST_BEFORE && text.len() <= LONGEST {
+                        before.push(parts(&text));
+                    }
+                    of_path.taken.insert(text);
+                }
             } else if kind == DiffLineType::Addition {
-                let path = delta.new_file().path_bytes().map(name_of).unwrap_or_default();
-                if let Some(written) = written.get_mut(&path) {
-                    written.lines.push(WrittenLine::new(text, &before));
+                added.insert(text.clone());
+                if let Some(of_path) = of_path {
+                    of_path.lines.push(WrittenLine::new(text, &before));
                 }
             } else {
                 before.clear();
@@ -172,9 +203,11 @@ fn written_in(diff: &Diff<'_>, paths: &BTreeSet<&str>) -> Result<BTreeMap<String
             true
         }),
     )?;
-    let says_something = |it: &WrittenLine| it.text.chars().any(is_of_word) && !it.own.is_empty();
+    let says_something = |text: &str| text.chars().any(is_of_word);
     for of_path in written.values_mut() {
-        of_path.lines.retain(|it| says_something(it) && !taken.contains(&it.text));
+        let is_moved = |line: &WrittenLine| taken.contains(&line.text);
+        of_path.lines.retain(|it| says_something(&it.text) && !it.own.is_empty() && !is_moved(it));
+        of_path.taken.retain(|text| says_something(text) && !added.contains(text));
     }
     Ok(written)
 }
@@ -190,7 +223,7 @@ struct Lines {
 
 impl Lines {
     fn add(&mut self, blob: &Blob<'_>) {
-        for line in lines(blob) {
+        for line in lines_of(blob) {
             let (parts, at) = (parts(&line), self.parts.len());
             for part in parts.iter().collect::<BTreeSet<_>>() {
                 self.places.entry(part.clone()).or_default().push(at);
@@ -236,7 +269,7 @@ fn parts(line: &str) -> Vec<String> {
     parts
 }
 
-fn lines<'b>(blob: &'b Blob<'_>) -> impl Iterator<Item = String> + 'b {
+fn lines_of<'b>(blob: &'b Blob<'_>) -> impl Iterator<Item = String> + use<'b> {
     let text = if blob.is_binary() { &[][..] } else { blob.content() };
     text.split(|byte| *byte == b'\n').map(trimmed)
 }
@@ -274,7 +307,7 @@ mod tests {
             let id = repository.blob(by.as_bytes()).unwrap();
             let mut lines = Lines::default();
             lines.add(&repository.find_blob(id).unwrap());
-            let before: Vec<String> = before.lines().map(str::to_owned).collect();
+            let before: Vec<Vec<String>> = before.lines().map(parts).collect();
             let line = WrittenLine::new(line.to_owned(), &before);
             assert_eq!(lines.has(&line), is_kept, "{} in {by}", line.text);
         }

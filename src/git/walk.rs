@@ -14,6 +14,7 @@ use super::{GitError, Result};
 use crate::platform::files;
 
 pub(super) const ATTRIBUTES: &str = ".gitattributes";
+const IGNORE: &str = ".gitignore";
 /// Bytes of one such file at most.
 const MAX_ATTRIBUTES: u64 = 1 << 20;
 /// Folders in each other at most: what goes over a tree, here and in others' programs, keeps its place on a stack.
@@ -21,7 +22,7 @@ const MAX_DEPTH: usize = 128;
 /// Bytes of a path in the project at most: with the folder of the project before it, it has to have fewer than 4,096.
 const MAX_PATH: usize = 3_000;
 /// Files that git reads as they lie in a folder, wherever a link there leads.
-pub(super) const READ_BY_GIT: [&str; 2] = [ATTRIBUTES, ".gitignore"];
+pub(super) const READ_BY_GIT: [&str; 2] = [ATTRIBUTES, IGNORE];
 
 /// The files that count below the root of a view.
 pub(super) struct Walk<'a> {
@@ -48,6 +49,13 @@ impl Walk<'_> {
         if let Some(name) = READ_BY_GIT.into_iter().find(|name| is_endless(&folder.join(name))) {
             self.refused.push((at.join(name), "it is no file, and git would read it".to_owned()));
             return Ok(());
+        }
+        let ignored = at.join(IGNORE);
+        let tracked = self.tracked.get(ignored.as_os_str().as_bytes());
+        if let Ok(meta) = files::metadata(&folder.join(IGNORE))
+            && grew_beyond(MAX_ATTRIBUTES, &meta, &self.view.odb()?, tracked)
+        {
+            return Err(GitError::FileTooLarge { path: ignored, bytes: meta.len() });
         }
         for full in files::list(folder)? {
             let Some(name) = full.file_name() else { continue };

@@ -261,7 +261,7 @@ async fn commit(
     id: &RequestId,
     title: &str,
 ) -> Result<EffectOutcome, EffectError> {
-    let _one = team.git.lock().await;
+    let one = team.git.lock().await;
     let worktree = worktree(team, id).await?;
     let plan: PlannedCommit = match begun(effect)? {
         Some(plan) => plan,
@@ -318,6 +318,7 @@ async fn commit(
         }
     };
     let candidate = tasks::blocking(move || git::apply_commit(&worktree, &plan)).await??;
+    drop(one);
     Ok(EffectOutcome::Committed(for_deciders(team, id, candidate).await?))
 }
 
@@ -332,14 +333,22 @@ async fn for_deciders(
     id: &RequestId,
     candidate: Candidate,
 ) -> Result<Candidate, EffectError> {
-    let project = team.project.clone();
+    let (team, project) = (Arc::clone(team), team.project.clone());
     let conflicts_since = team.request(id).and_then(|request| request.work.conflicts_since.clone());
     tasks::blocking(move || {
         let excerpt = git::diff_excerpt(&project, &candidate, EXCERPT_LINES)?;
         let excerpt = excerpt.chars().take(EXCERPT).collect();
         let mut marks = git::content_marks(&project, &candidate)?;
         if let Some(since) = conflicts_since {
-            marks.extend(git::overwritten(&project, since.parse()?, &candidate)?);
+            // What somebody has amended since is another commit, whatever its message says.
+            let is_of_team = |request: &RequestId, commit: &str| {
+                let request = team
+                    .request(request)
+                    .map(Arc::unwrap_or_clone)
+                    .or_else(|| store::read_request(team.root(), request).ok().flatten());
+                request.is_some_and(|it| it.outcome.commit_sha.as_deref() == Some(commit))
+            };
+            marks.extend(git::overwritten(&project, since.parse()?, &candidate, is_of_team)?);
         }
         Ok(Candidate { excerpt, marks, ..candidate })
     })
@@ -476,7 +485,7 @@ async fn rebase(
     id: &RequestId,
     onto: Option<&Car>,
 ) -> Result<EffectOutcome, EffectError> {
-    let _one = team.git.lock().await;
+    let one = team.git.lock().await;
     let onto: Option<CommitId> = onto.map(|car| car.commit.parse()).transpose()?;
     let candidate = candidate(team, id)?;
     let (project, request, root) = (team.project.clone(), id.clone(), team.worktrees());
@@ -489,6 +498,7 @@ async fn rebase(
         Ok::<_, GitError>((onto, git::rebase::compose(&project, place, &candidate, onto)?))
     })
     .await??;
+    drop(one);
     plug::point(Point::AfterRebase);
     let (head, rebased) = rebased;
     Ok(match rebased {

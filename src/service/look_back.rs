@@ -207,7 +207,10 @@ fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
         let (id, is_sure) = (words.message_id?, words.channel_id.is_some());
         Some((id, TakenMessage { channel: words.channel_id.or(room)?, is_sure }))
     });
-    words.chain(first).collect()
+    // Words that only ask for its end are nothing that a role reads.
+    let end = request.params.end_asked.iter();
+    let end = end.map(|it| (it.message_id, TakenMessage { channel: it.channel_id, is_sure: true }));
+    words.chain(first).chain(end).collect()
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use teams::domain::conflict::Conflict;
 use teams::domain::evidence::Candidate;
+use teams::domain::guard::ContentFact;
 use teams::domain::ids::RequestId;
 use teams::git::conflict::{sides, unsolved};
 use teams::git::merge::{
     MergeOutcome, PlannedMerge, apply_merge, is_landing, plan_merge, verify_landed,
 };
 use teams::git::rebase::{Rebased, compose, rebase};
-use teams::git::{CommitId, GitError, Worktree, diff};
+use teams::git::{CommitId, GitError, Worktree, diff, overwritten};
 
 use crate::git_repo::{Repo, git_in, modified, put, request, set_mode};
 
@@ -620,6 +621,36 @@ fn whoever_decides_about_a_conflict_reads_the_beginning_of_both_sides_and_how_mu
         request()
     );
     assert_eq!(found.excerpt, expected);
+}
+
+#[test]
+fn what_a_person_committed_meanwhile_and_the_change_undoes_is_marked() {
+    let repo = Repo::new();
+    repo.write("prod.yaml", "one: 1\ndebug: true\ntimeout: 30\n");
+    repo.write("dev.yaml", "timeout: 10\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "settings"]);
+    let since = repo.project().head().unwrap();
+    repo.write("prod.yaml", "one: 1\ntimeout: 60\n");
+    // As one that was amended: its last line is of the team.
+    repo.git(&["commit", "-qam", &format!("a person's\n\nRequest: {}", request())]);
+    let worktree = repo.worktree();
+    // The line stands in another file, and counts for nothing there.
+    put(&worktree.path().join("dev.yaml"), "timeout: 60\n");
+    put(&worktree.path().join("prod.yaml"), "one: 2\ndebug: true\ntimeout: 30\n");
+    let candidate = repo.commit(&worktree);
+    let found = |is_of_team: bool| {
+        overwritten(&repo.project(), since, &candidate, |_, _| is_of_team).unwrap()
+    };
+    assert_eq!(found(true), []);
+    let found = found(false);
+    assert_eq!((found.len(), found[0].path.as_str()), (1, "prod.yaml"));
+    let ContentFact::Overwritten { line, more, .. } = &found[0].what else { panic!("{found:?}") };
+    assert_eq!((line.as_str(), *more), ("- timeout: 60", 2));
+    // What both have is undone by nobody.
+    put(&worktree.path().join("prod.yaml"), "one: 2\ntimeout: 60\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(overwritten(&repo.project(), since, &candidate, |_, _| false).unwrap(), []);
 }
 
 #[test]

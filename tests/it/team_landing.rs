@@ -207,7 +207,7 @@ async fn a_line_that_a_person_committed_does_not_vanish_in_a_conflict_without_a_
     house.commit_by_hand("greet.sh", "echo hello there\n", "Greet more warmly");
     lets_it_go_on(&house, &asked).await;
     let card = words(&house.reads(&asked, "May this go to the branch?").await);
-    let wanted = "**Takes away what a person committed meanwhile:** `greet.sh (echo hello there ";
+    let wanted = "**Undoes what a person committed meanwhile:** `greet.sh (- echo hello there ";
     assert!(card.contains(wanted), "{card}");
     assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
     house.press(&house.owner, &asked, "May this go to the branch?", "Approve").await;

@@ -527,7 +527,7 @@ pub struct Gates {
     pub deletion: Option<Stance>,
     /// A commit that brings a file back that the branch has deleted.
     pub restored: Option<Stance>,
-    /// A commit that takes lines away that a person committed meanwhile.
+    /// A commit that undoes what a person committed meanwhile.
     pub overwritten: Option<Stance>,
     /// A commit that takes in a dependency that nobody spoke of.
     pub dependency: Option<Stance>,

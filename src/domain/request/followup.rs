@@ -206,7 +206,13 @@ impl Followup {
     /// Whether it is a yes and no more: it asks for nothing, but where something was asked.
     #[must_use]
     pub fn is_assent(&self) -> bool {
-        let words = self.body.to_lowercase();
+        Followup::is_assent_in(&self.body)
+    }
+
+    /// The same of words alone.
+    #[must_use]
+    pub fn is_assent_in(words: &str) -> bool {
+        let words = words.to_lowercase();
         let said = said(&words);
         !said.is_empty() && said.iter().all(|word| ASSENT.contains(word))
     }

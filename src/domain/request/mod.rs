@@ -131,7 +131,7 @@ pub struct Params {
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
-    /// Who has written that it is to end, until somebody says whether it does: nothing of it goes to the branch before.
+    /// Who has written last that it is to end. Until somebody has answered, nothing of it goes to the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_asked: Option<EndAsked>,
     /// What it is for, where the sprint or the backlog made it and it does no todo.
@@ -181,6 +181,23 @@ impl Params {
         self.unread_edit || !self.unread_words.is_empty()
     }
 
+    /// Who has written that it is to end, where nobody has answered.
+    #[must_use]
+    pub fn open_end(&self) -> Option<&EndAsked> {
+        self.end_asked.as_ref().filter(|it| !it.is_answered)
+    }
+
+    /// It goes on, and what was written besides is read.
+    pub fn end_is_answered(&mut self) {
+        let Some(asked) = self.end_asked.as_mut().filter(|it| !it.is_answered) else { return };
+        asked.is_answered = true;
+        let message = Some(asked.message_id);
+        let besides = self.followups.iter().find(|it| it.message_id == message);
+        if let Some(words) = besides.filter(|it| it.heard_by.is_empty()).cloned() {
+            self.unread(&words);
+        }
+    }
+
     /// Whoever reads on has all of it.
     pub fn all_read(&mut self) {
         self.unread_edit = false;
@@ -204,9 +221,22 @@ pub struct EndAsked {
     /// The name that they went by.
     pub author_name: String,
     /// Where they stand.
+    pub channel_id: ChannelId,
+    /// The message.
     pub message_id: MessageId,
     /// Their beginning.
     pub words: String,
+    /// Whether somebody has said that it goes on.
+    #[serde(default)]
+    pub is_answered: bool,
+}
+
+impl EndAsked {
+    /// Who said what, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{}: {}", self.author_name, self.words)
+    }
 }
 
 /// A registered action that a role wants to run.

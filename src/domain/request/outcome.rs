@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::gate::NoApproval;
 use crate::domain::ids::ItemId;
 use crate::domain::outgoing::Content;
 use crate::domain::time::Timestamp;
@@ -39,6 +40,9 @@ pub struct RequestOutcome {
     /// Who skipped it, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SkipDecision>,
+    /// Why its commit did not go to the branch, where nobody has let it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_approved: Option<NoApproval>,
     /// The items that took the place of its one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split_into: Vec<ItemId>,

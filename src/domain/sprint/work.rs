@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Activity;
 use super::todo::Todo;
-use crate::domain::ids::{ItemId, TodoId};
+use crate::domain::ids::{ItemId, RequestId, TodoId};
 use crate::domain::lenient::blank_is_none;
 use crate::domain::time::Timestamp;
 
@@ -71,4 +71,7 @@ pub struct SprintWork {
     /// How that todo stood.
     #[serde(rename = "last_resume_checkpoint_status")]
     pub resumed_todo_status: String,
+    /// Its request, where that is to be tried again as it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries_again: Option<RequestId>,
 }

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::card;
-use super::no_approval::NoApproval;
-use crate::domain::gate::{GateKind, Stance};
+use crate::domain::gate::{GateKind, NoApproval, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{ActionAtGate, RequestStatus};
 use crate::engine::ending;

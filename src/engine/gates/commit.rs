@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::no_approval::NoApproval;
 use super::{card, guards, stance};
 use crate::domain::block::BlockCode;
 use crate::domain::evidence::{Candidate, Evidence, Proof};
-use crate::domain::gate::Stance;
+use crate::domain::gate::{NoApproval, Stance};
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::policy::GateTable;
@@ -100,9 +99,11 @@ pub(super) fn is_base(turn: &Turn<'_>, id: &RequestId) -> bool {
 
 /// The commit stays where it is; the request is done.
 pub(super) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
-    let Some(request) = turn.request(id) else {
+    let Some(request) = turn.edit(id) else {
         return;
     };
+    request.outcome.not_approved = Some(why);
+    let Some(request) = turn.request(id) else { return };
     let mut refused = guards::open_findings(turn, request);
     refused.retain(|it| turn.policy.gates.of_guard(it.guard) == Stance::Refuse);
     let summary = request.work.result.as_ref().map(|r| say::whole(&r.summary)).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::{actions, ending, say, train};
 use crate::domain::actor::Actor;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::Proof;
-use crate::domain::gate::{Decider, Gate, GateKind, GateState};
+use crate::domain::gate::{Decider, Gate, GateKind, GateState, NoApproval};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::outgoing::{Content, Priority, Voice};
 use crate::domain::request::{
@@ -25,7 +25,6 @@ pub(in crate::engine) mod action;
 pub(in crate::engine) mod card;
 pub(in crate::engine) mod commit;
 pub(in crate::engine) mod guards;
-mod no_approval;
 pub(in crate::engine) mod plan;
 pub(in crate::engine) mod preparation;
 mod request_text;
@@ -36,7 +35,6 @@ pub use card::{by_guard, command_lines, content_of, needs_reason, on_card as bud
 
 use action::not_run;
 use card::{close, digest, may_be_asked_about};
-use no_approval::NoApproval;
 
 /// What somebody decides on, as they saw it.
 #[derive(Debug, Clone, Copy)]
@@ -243,7 +241,7 @@ fn approved(
         }
         GateKind::Action => {
             commit::seen(turn, id, sees_room);
-            if progress::goes_back_for_words(turn, id) {
+            if progress::goes_back_for_words(turn, id) || ending::hold_for_answer(turn, id) {
                 return;
             }
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());

@@ -3,8 +3,7 @@
 
 use super::card;
 use super::commit::stay_on_side_branch;
-use super::no_approval::NoApproval;
-use crate::domain::gate::{GateKind, Stance};
+use crate::domain::gate::{GateKind, NoApproval, Stance};
 use crate::domain::ids::RequestId;
 use crate::domain::preparation::PreparationQuestion;
 use crate::engine::progress;

@@ -1,10 +1,9 @@
 //! The gate of money: a budget is used up, and a person grants it once more or does not.
 
 use super::card::{self, is_daily, waiting_budget};
-use super::no_approval::NoApproval;
 use crate::domain::block::BlockCode;
 use crate::domain::budget::Scope;
-use crate::domain::gate::{GateKind, GateState};
+use crate::domain::gate::{GateKind, GateState, NoApproval};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{BudgetAtGate, Request};
 use crate::domain::role::Role;
@@ -106,11 +105,14 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: NoApproval) {
     ending::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
     // Nobody is asked the same at each todo of a sprint.
     match waited {
-        Some((Scope::Sprint, _)) => sprint::out_of_budget(turn, id),
         Some((scope @ (Scope::Role | Scope::Day), role)) => {
             budget::decline(turn, id, role, scope);
+            sprint::out_of_budget(turn, id, scope);
         }
-        Some((Scope::Request, _)) | None => {}
+        Some((scope @ (Scope::Sprint | Scope::Request), _)) => {
+            sprint::out_of_budget(turn, id, scope);
+        }
+        None => {}
     }
 }
 

@@ -63,6 +63,8 @@ pub(in crate::engine) fn import(
         return refused("plan.refused", json!({ "plan_id": id.as_str(), "faults": faults }));
     }
     let digest = plan.digest();
+    let approval =
+        stored.as_ref().map_or_else(|| digest.clone(), |stored| stored.approval_of(&digest));
     let version = stored.as_ref().map_or(1, |stored| stored.version + 1);
     let open = OpenItems::of(turn);
     let old = stored.as_ref().map(|stored| &stored.plan);
@@ -84,7 +86,7 @@ pub(in crate::engine) fn import(
         "plan_id": id.as_str(),
         "title": plan.title,
         "version": version,
-        "digest": &digest[..DIGEST],
+        "digest": &approval[..DIGEST],
         "differences": told.collect::<Vec<Value>>(),
         "unknown_checks": unknown_checks(&plan, &turn.policy.check_names),
         "by_itself": turn.policy.sprint.start_mode == StartMode::Auto,
@@ -103,7 +105,7 @@ pub(in crate::engine) fn import(
         }
         match approve {
             None => return said("plan.difference", "difference"),
-            Some(approve) if approve.len() < FEWEST || !digest.starts_with(approve) => {
+            Some(approve) if approve.len() < FEWEST || !approval.starts_with(approve) => {
                 return refused("plan.other_digest", values);
             }
             Some(_) => {}
@@ -259,6 +261,26 @@ fn queue(
             }
             // What is under way or delivered stays as it is.
             (Difference::Removed | Difference::Added | Difference::Changed, _) => {}
+        }
+    }
+    // What did not change waits as well for what is to be done anew.
+    let anew: Vec<(PlanItemId, ItemId)> =
+        queued.iter().map(|(item, put)| (item.id.clone(), put.backlog_id.clone())).collect();
+    for item in &plan.items {
+        let is_named = |id: &PlanItemId| item.depends_on.contains(id);
+        let on: Vec<ItemId> =
+            anew.iter().filter(|(id, _)| is_named(id)).map(|(_, put)| put.clone()).collect();
+        let waiting = open.of_plan(id, &item.id).filter(|(_, held)| !held);
+        let waiting = waiting.filter(|(it, _)| !anew.iter().any(|(_, put)| *put == it.backlog_id));
+        for mut waits in waiting.map(|(it, _)| it.clone()).collect::<Vec<_>>() {
+            let before = waits.depends_on.len();
+            let on = on.iter().filter(|it| !waits.depends_on.contains(it)).cloned();
+            let on: Vec<ItemId> = on.collect();
+            waits.depends_on.extend(on);
+            if waits.depends_on.len() > before {
+                waits.updated_at = turn.now;
+                turn.put_item(waits);
+            }
         }
     }
     for (item, mut put) in queued {

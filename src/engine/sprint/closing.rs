@@ -11,7 +11,7 @@ use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
 use crate::domain::lifecycle::Step;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{EndAsked, Request, RequestStatus};
 use crate::domain::sprint::{
     CloseoutStatus, DutyDetails, Phase, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
     WrapUp,
@@ -129,6 +129,7 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
     let its = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
     let spans =
         its.map_or_else(|| todo.progress.spans.clone(), |request| request.work.spans.clone());
+    let asked_to_end = its.and_then(|request| request.params.open_end()).map(EndAsked::line);
     turn.edit_todo(id, at, |progress| {
         progress.status = TodoStatus::Cancelled;
         progress.ended_at = Some(now);
@@ -137,6 +138,12 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
     sourcing::keep_words(turn, todo);
     turn.leave_todo(todo, |item| {
         item.status = ItemStatus::Pending;
+        if let Some(said) = asked_to_end {
+            // Nobody has answered yet: no other sprint takes it up before somebody does.
+            item.status = ItemStatus::Blocked;
+            item.blocked_reason = said;
+            item.origin.set(GAVE_UP, "yes");
+        }
         item.selected_in_sprint_id = None;
         item.planned_in_sprint_id = None;
         if let Some(request) = &todo.progress.request_id {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{closeout, plan_review, position, queue, say, sourcing, start};
 use crate::domain::actor::Actor;
+use crate::domain::budget::Scope;
 use crate::domain::ids::{ItemId, RequestId, SprintId, TodoId};
 use crate::domain::item::{GAVE_UP, ItemSource, ItemStatus};
 use crate::domain::language::Language;
@@ -133,18 +134,18 @@ pub(in crate::engine) fn stopped(
     let Some(sprint) = turn.edit_sprint(&id) else {
         return Err(("sprint.refused.none", json!({})));
     };
-    if sprint.closing.wrap_up != Some(WrapUp::Now) {
-        sprint.closing.wrap_up = Some(how);
-    }
+    // What ends at once does not end any later.
+    let how = if sprint.closing.wrap_up == Some(WrapUp::Now) { WrapUp::Now } else { how };
+    sprint.closing.wrap_up = Some(how);
     sprint.closing.requested_at = Some(at);
     turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how.as_str(), json!({ "by": by }));
     say::wrap_up(turn, &id, how, &by);
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
 }
 
-/// Nobody grants more than the sprint has spent: it ends after what is under way, or waits for a restart where it is
-/// still planned.
-pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId) {
+/// Nobody grants more than was spent: a sprint whose own budget that is ends after what is under way, and one that is
+/// still planned waits for a restart, whichever budget its planning has used up.
+pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId, scope: Scope) {
     let its = turn.request(request).and_then(|it| it.sprint_id.clone());
     let is_its = |it: &&Sprint| {
         Some(&it.sprint_id) == its.as_ref()
@@ -153,7 +154,14 @@ pub(in crate::engine) fn out_of_budget(turn: &mut Turn<'_>, request: &RequestId)
     };
     let Some(sprint) = turn.active_sprint().filter(is_its) else { return };
     let (id, is_planned) = (sprint.sprint_id.clone(), sprint.status == SprintStatus::Planning);
-    let values = json!({ "sprint_id": id.as_str(), "planned": !is_planned });
+    if !is_planned && scope != Scope::Sprint {
+        return;
+    }
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "planned": !is_planned,
+        "daily": scope.is_daily(),
+    });
     say::error(turn, &id, "sprint.out_of_budget", values);
     if is_planned {
         return plan_review::put_off(turn, &id, "nobody granted more than its budget");
@@ -309,6 +317,18 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         turn.edit_todo(id, best, |progress| progress.commit_retries = 0);
     }
     if todo.progress.status == TodoStatus::Blocked {
+        if let Some(old) = &todo.progress.request_id
+            && turn.request(old).is_some_and(|it| {
+                it.blocked.as_ref().is_some_and(|blocked| blocked.code.is_a_lack())
+            })
+        {
+            // Nothing is wrong with what was done so far.
+            let old = old.clone();
+            if let Some(sprint) = turn.edit_sprint(id) {
+                sprint.work.tries_again = Some(old);
+            }
+            return Some(todo.title);
+        }
         sourcing::keep_words(turn, &todo);
         turn.edit_todo(id, best, |progress| {
             progress.status = TodoStatus::Queued;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::slots;
 use crate::domain::modes::{SprintMode, StartMode};
+use crate::domain::sprint::ExecutionMode;
 use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
 
@@ -44,6 +45,18 @@ pub(in crate::engine) fn go_by_settings(turn: &mut Turn<'_>) {
     // An earlier build noted none.
     let is_changed = !slots.settings.is_empty();
     let next = next_slot(turn);
+    let cutoff = next_cutoff(turn);
+    let active = turn.active_sprint().filter(|it| {
+        is_changed
+            && it.execution_mode == ExecutionMode::Manual
+            && it.closing.wrap_up.is_none()
+            && it.cutoff_at != cutoff
+    });
+    if let Some(id) = active.map(|it| it.sprint_id.clone())
+        && let Some(sprint) = turn.edit_sprint(&id)
+    {
+        sprint.cutoff_at = cutoff;
+    }
     let slots = &mut turn.edit_scheduler().slots;
     slots.settings = settings;
     if is_changed {
@@ -76,6 +89,12 @@ pub(super) fn next_slot(turn: &Turn<'_>) -> Option<Timestamp> {
                 .unwrap_or_else(|| turn.now.plus_seconds(policy.interval_seconds())),
         }),
     }
+}
+
+/// The end of the working day that comes next.
+pub(super) fn next_cutoff(turn: &Turn<'_>) -> Option<Timestamp> {
+    let policy = &turn.policy.sprint;
+    policy.cutoff.as_ref().map(|cutoff| slots::cutoff_at(turn.now, cutoff, policy.zone.0))
 }
 
 /// An interval after the last sprint; none before the first.

@@ -78,12 +78,13 @@ pub(in crate::engine) fn start_with_items(
 }
 
 /// They take the place of a todo's item in its sprint: what it waits for they wait for, and what waits for it waits for
-/// all of them. What people wrote for it has to hold when the last one is done. Their titles; or why they are not taken.
+/// all of them. What people wrote for it has to hold when the last one is done. Their titles, and whether the sprint takes
+/// them; or why they are not taken.
 pub(in crate::engine) fn replace_with_items(
     turn: &mut Turn<'_>,
     request: &Request,
     items: &[ProposedItem],
-) -> Result<Vec<String>, String> {
+) -> Result<(Vec<String>, bool), String> {
     let old = request.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
     let (Some(sprint), Some(old)) = (request.sprint_id.clone(), old) else {
         return Err("the item that was to be split is gone".to_owned());
@@ -144,7 +145,7 @@ pub(in crate::engine) fn replace_with_items(
     if is_at_work {
         queue::sync(turn, &sprint);
     }
-    Ok(merged.items.into_iter().map(|it| it.title).collect())
+    Ok((merged.items.into_iter().map(|it| it.title).collect(), is_at_work))
 }
 
 /// The item waits for these as well, but not for itself.

@@ -6,6 +6,7 @@ use super::backlog::MergeResult;
 use super::duties::{self, DutyRequest};
 use super::todos::{self, TodoRecords};
 use super::{closing, initial, position, queue, say};
+use crate::domain::block::BlockCode;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::item::ItemSource;
 use crate::domain::lifecycle::{Step, StepOutcome};
@@ -30,6 +31,16 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     // A sprint of an older workspace may have none.
     if !initial::has_baseline(turn, id) {
         return;
+    }
+    if let Some(request) = turn.sprint(id).and_then(|sprint| sprint.work.tries_again.clone()) {
+        if let Some(sprint) = turn.edit_sprint(id) {
+            sprint.work.tries_again = None;
+        }
+        if turn.request(&request).is_some_and(|it| it.status == RequestStatus::Blocked) {
+            turn.record(&request, EventKind::Retried, "runtime", "the sprint goes on", Value::Null);
+            // Others begin when its todo is under way.
+            return retry::try_again(turn, &request);
+        }
     }
     let Some(sprint) = turn.sprint(id) else { return };
     // A look at what ended costs money as well.
@@ -62,7 +73,7 @@ pub(super) fn begin_todos(turn: &mut Turn<'_>, id: &SprintId) -> bool {
         let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
         // One that is opened just now counts from the next decision on.
         let gate = request.and_then(|it| turn.before().gates.get(it.work.gate_id.as_ref()?));
-        TodoRecords::of(item, gate.map(|it| &**it))
+        TodoRecords::of(item, request, gate.map(|it| &**it))
     };
     let mut begin = todos::next(&sprint.work.todos, slots(turn.policy, sprint), records);
     begin.retain(|at| !ahead.contains(&sprint.work.todos[*at].progress.todo_id));
@@ -244,14 +255,16 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
     let again: Vec<(usize, Option<RequestId>)> = (sprint.work.todos.iter().enumerate())
         .filter(|(_, todo)| {
-            // Where two versions do not go together, trying is over.
+            // Where two versions do not go together, or somebody has asked to end it, trying is over.
             let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
             let blocked = request.and_then(|request| request.blocked.as_ref());
             let has_given_up = request.is_some_and(Request::has_given_up);
             todo.progress.status == TodoStatus::Uncommitted
                 && !has_given_up
                 && todo.progress.commit_retries < COMMIT_RETRIES
-                && blocked.is_none_or(|it| !it.code.is_about_a_conflict())
+                && blocked.is_none_or(|it| {
+                    !it.code.is_about_a_conflict() && it.code != BlockCode::EndAsked
+                })
         })
         .map(|(at, todo)| (at, todo.progress.request_id.clone()))
         .collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::next_slot::{is_over_the_interval, name_slot, next_slot, rolls};
+use super::next_slot::{is_over_the_interval, name_slot, next_cutoff, next_slot, rolls};
 use super::{backlog, closeout, queue, running, say, sourcing, start};
 use crate::domain::ids::ItemId;
 use crate::domain::item::{Item, ItemStatus};
@@ -77,7 +77,7 @@ pub(super) fn end_day(turn: &mut Turn<'_>) {
 /// What the records say of the time to come follows from the clock, which may have been ahead and put right.
 pub(super) fn go_by_clock(turn: &mut Turn<'_>) {
     let now = turn.now;
-    let cutoff = start::next_cutoff(turn);
+    let cutoff = next_cutoff(turn);
     if let Some(sprint) = turn.active_sprint() {
         let is_late = sprint.cutoff_at.zip(cutoff).is_some_and(|(at, next)| at > next);
         let was_ahead = sprint.planning.last_review_at.is_some_and(|at| at > now);

@@ -431,7 +431,7 @@ fn answer(by: &str, words: &str) -> String {
 pub(super) fn keep_words(turn: &mut Turn<'_>, todo: &Todo) {
     let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
     let Some((request, item)) = request.cloned().zip(todo.backlog_id.clone()) else { return };
-    if !request.params.followups.is_empty() {
+    if !request.params.followups.is_empty() || request.params.open_end().is_some() {
         turn.edit_item(&item, |item| take_words(item, &request));
     }
 }
@@ -440,6 +440,9 @@ pub(super) fn keep_words(turn: &mut Turn<'_>, todo: &Todo) {
 pub(super) fn take_words(item: &mut Item, request: &Request) {
     for words in request.params.followups.iter().filter(|words| !words.at_gate) {
         item.add_answer(answer(&words.author_name, &words.body), &words.artifacts);
+    }
+    if let Some(asked) = request.params.open_end() {
+        item.add_answer(asked.line(), &[]);
     }
 }
 

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{backlog, closeout, closing, names, position, say, slots};
+use super::next_slot::next_cutoff;
+use super::{backlog, closeout, closing, names, position, say};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{ItemId, SprintId};
 use crate::domain::item::Item;
 use crate::domain::record::RecordId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, SprintEventKind, Trigger};
-use crate::domain::time::Timestamp;
 use crate::engine::sprint::queue;
 use crate::engine::turn::Turn;
 
@@ -67,12 +67,6 @@ pub(super) fn renew_cutoff(turn: &mut Turn<'_>, id: &SprintId) {
     {
         sprint.cutoff_at = next;
     }
-}
-
-/// The end of the working day that comes next.
-pub(super) fn next_cutoff(turn: &Turn<'_>) -> Option<Timestamp> {
-    let policy = &turn.policy.sprint;
-    policy.cutoff.as_ref().map(|cutoff| slots::cutoff_at(turn.now, cutoff, policy.zone.0))
 }
 
 /// Ended sprints leave memory: all but the last one and the one that waits for it, which a restart may need, and those

@@ -3,10 +3,12 @@
 use serde_json::json;
 
 use super::{backlog, queue, say, sourcing};
+use crate::domain::gate::NoApproval;
 use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus, ItemTodo};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
+use crate::domain::schedule::ReviewEnd;
 use crate::domain::sprint::{Todo, TodoProgress, TodoStatus};
 use crate::engine::gates::guards;
 use crate::engine::turn::Turn;
@@ -78,6 +80,13 @@ pub(super) fn outlives(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: 
 /// Todos at work whose request's record is gone, or could not be read: nobody would end them. Where it comes back, they
 /// follow it again.
 pub(in crate::engine) fn without_request(turn: &mut Turn<'_>) {
+    let review = turn.scheduler().blocked_review.request_id.clone();
+    if review.is_some_and(|id| turn.request(&id).is_none())
+        && turn.scheduler().blocked_review.status == ReviewEnd::Open
+    {
+        // What is blocked is looked at once more: no sprint would begin by itself before.
+        turn.edit_scheduler().blocked_review.fingerprint.clear();
+    }
     let Some(sprint) = turn.active_sprint().cloned() else { return };
     let id = &sprint.sprint_id;
     let is_gone = |request: &RequestId| turn.request(request).is_none();
@@ -135,9 +144,15 @@ pub(super) fn how_it_ended(request: &Request) -> Option<String> {
     }
 }
 
-/// Where a change is that a person turned down.
+/// Where a change is that was not let to the branch, and why it was not.
 fn kept_aside(request: &Request) -> String {
-    format!("kept on teams/{} by a person", request.request_id)
+    let why = match request.outcome.not_approved {
+        // An earlier build did not note it.
+        Some(NoApproval::Rejected) | None => " by a person",
+        Some(NoApproval::Expired) => ": nobody decided in time",
+        Some(NoApproval::Refused) => ": the configuration does not allow it",
+    };
+    format!("kept on teams/{}{why}", request.request_id)
 }
 
 /// How far a todo is, with what its request has changed so far, held beside what its item declares.

@@ -1,8 +1,10 @@
 //! The order of a sprint's todos, and what each waits for (`spec/teams.md` 4.4, 9.5).
 
+use crate::domain::budget::Scope;
 use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::TodoId;
 use crate::domain::item::Item;
+use crate::domain::request::Request;
 use crate::domain::sprint::{Todo, TodoStatus};
 use crate::domain::work_span::WorkSpan;
 use crate::engine::plan::graph::Graph;
@@ -151,16 +153,19 @@ pub enum TodoWait {
 pub struct TodoRecords {
     /// The paths that its item declares.
     pub paths: Vec<String>,
-    /// Whether its request waits for a person to decide about its work; a budget stops the others as well.
+    /// Whether its request waits for a person to decide about its work, or about its own budget; another budget stops the
+    /// others as well.
     pub asks: bool,
 }
 
 impl TodoRecords {
-    /// Those of its item and the gate of its request.
-    pub fn of(item: Option<&Item>, gate: Option<&Gate>) -> Self {
+    /// Those of its item, and of its request with the gate at which that waits.
+    pub fn of(item: Option<&Item>, request: Option<&Request>, gate: Option<&Gate>) -> Self {
+        let budget = request.and_then(|request| request.params.budget_at_gate.as_ref());
+        let is_its_own = budget.is_some_and(|it| it.scope == Scope::Request);
         TodoRecords {
             paths: item.map(|item| item.allowed_paths.clone()).unwrap_or_default(),
-            asks: gate.is_some_and(|gate| gate.kind != GateKind::Budget),
+            asks: gate.is_some_and(|gate| gate.kind != GateKind::Budget || is_its_own),
         }
     }
 }

@@ -360,7 +360,7 @@ fn live_on(
             }
             Move::Land(effect) => {
                 let asked =
-                    world.state.requests.get(&id).and_then(|it| it.params.end_asked.clone());
+                    world.state.requests.get(&id).and_then(|it| it.params.open_end().cloned());
                 assert_eq!(asked, None, "seed {seed}: it lands, and nobody has answered");
                 world.land(&effect);
             }

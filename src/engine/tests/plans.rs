@@ -37,6 +37,18 @@ fn import(world: &mut World, plan: &Plan, approve: Option<&str>) -> Answer {
     })
 }
 
+/// What approves the difference of a version to the one that is stored.
+fn approval(world: &World, plan: &Plan) -> String {
+    let stored = world.state.plans.values().next().expect("a plan");
+    stored.approval_of(&plan.digest())
+}
+
+/// Takes in another version, with its approval.
+fn import_approved(world: &mut World, plan: &Plan) -> Answer {
+    let approved = approval(world, plan);
+    import(world, plan, Some(&approved))
+}
+
 /// The open items of the backlog by what they are called in the plan.
 fn backlog(world: &World) -> BTreeMap<String, Item> {
     let items = world.state.backlog.values();
@@ -95,14 +107,14 @@ fn a_newer_version_counts_when_exactly_it_is_approved() {
         assert_eq!(backlog(&world), before);
     }
     // What was approved and was edited since is another version.
-    let approved = second.digest();
+    let approved = approval(&world, &second);
     second.items[0].scope.push('!');
     assert_eq!(key(&import(&mut world, &second, Some(&approved))), "plan.other_digest");
     let answer = import(&mut world, &second, None);
     let Answer::Say(said) = &answer else { panic!("{answer:?}") };
     let first_told = &said.values["differences"][0];
     assert_eq!((&first_told["how"], &first_told["item_id"]), (&json!("removed"), &json!("US-3")));
-    assert_eq!(key(&import(&mut world, &second, Some(&second.digest()[..12]))), "plan.imported");
+    assert_eq!(key(&import_approved(&mut world, &second)), "plan.imported");
     let after = backlog(&world);
     assert_eq!(after.keys().collect::<Vec<_>>(), ["US-1", "US-2", "US-4"], "US-3 was left out");
     for id in ["US-1", "US-2"] {
@@ -114,8 +126,37 @@ fn a_newer_version_counts_when_exactly_it_is_approved() {
     assert_eq!(world.state.plans.values().next().map(|plan| plan.version), Some(2));
     // What its author ticks off is delivered.
     second.items[0].done = true;
-    assert_eq!(key(&import(&mut world, &second, Some(&second.digest()))), "plan.imported");
+    assert_eq!(key(&import_approved(&mut world, &second)), "plan.imported");
     assert_eq!(world.item(&before["US-1"].backlog_id).status, ItemStatus::Done);
+}
+
+#[test]
+fn a_difference_that_nobody_has_seen_is_not_approved() {
+    let mut world = World::new(by_hand());
+    import(&mut world, &plan(vec![item("US-1", &[])]), None);
+    let mine = plan(vec![item("US-1", &[]), item("US-2", &[])]);
+    let approved = approval(&world, &mine);
+    // Somebody takes in a version of their own meanwhile.
+    import_approved(&mut world, &plan(vec![item("US-1", &[]), item("US-3", &[])]));
+    assert_eq!(key(&import(&mut world, &mine, Some(&approved))), "plan.other_digest");
+    assert!(backlog(&world).contains_key("US-3"));
+}
+
+#[test]
+fn what_did_not_change_waits_for_what_is_done_anew() {
+    let mut world = World::new(by_hand());
+    let mut letters = plan(vec![item("US-1", &[]), item("US-2", &["US-1"])]);
+    import(&mut world, &letters, None);
+    let first = backlog(&world)["US-1"].backlog_id.clone();
+    letters.items[0].done = true;
+    import_approved(&mut world, &letters);
+    assert_eq!(world.item(&first).status, ItemStatus::Done);
+    letters.items[0].done = false;
+    letters.items[0].criteria.push("and more".into());
+    import_approved(&mut world, &letters);
+    let all = backlog(&world);
+    assert_ne!(all["US-1"].backlog_id, first, "what is delivered is done anew");
+    assert!(all["US-2"].depends_on.contains(&all["US-1"].backlog_id), "{:?}", all["US-2"]);
 }
 
 #[test]
@@ -150,7 +191,7 @@ fn what_a_person_adds_to_an_item_of_a_plan_stays_in_newer_versions_of_it() {
     world.command(Command::BacklogMerge { payload, source: ItemSource::User });
     letters.items[0].priority_rank = 7;
     letters.items[0].criteria = vec!["`US-1` is found".into()];
-    import(&mut world, &letters, Some(&letters.digest()));
+    import_approved(&mut world, &letters);
     let now = &backlog(&world)["US-1"];
     let told: Vec<&str> = now.acceptance_criteria.iter().map(|it| it.text.as_str()).collect();
     assert_eq!(told, ["`US-1` is found", "it prints in Korean"]);
@@ -184,7 +225,7 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
         (item.effort, item.priority_rank) = (3, rank);
         item.scope.push_str("\nEstimate: 1.5d");
     }
-    import(&mut world, &letters, Some(&letters.digest()));
+    import_approved(&mut world, &letters);
     let of_plan = |world: &World| -> Vec<(bool, u32)> {
         let all = world.state.backlog.values().filter(|item| item.plan.is_some());
         all.map(|item| (item.backlog_id == id, item.effort)).collect()
@@ -194,7 +235,7 @@ fn what_is_under_way_stays_as_it_is_and_what_changed_of_it_is_queued_again() {
     for item in &mut letters.items {
         item.criteria.push("and more".into());
     }
-    import(&mut world, &letters, Some(&letters.digest()));
+    import_approved(&mut world, &letters);
     assert_eq!(world.item(&id), held, "what is under way");
     let all = world.state.backlog.values().filter(|item| item.plan.as_ref() == Some(&running));
     assert_eq!(all.count(), 2, "the one at work, and the one that is queued");
@@ -271,14 +312,14 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
     world.state.apply(&Change::save(second));
     (letters.items[0].effort, letters.items[0].priority_rank) = (5, 9);
     letters.items[0].scope.insert_str(0, "Effort: 2.5d\n");
-    import(&mut world, &letters, Some(&letters.digest()));
+    import_approved(&mut world, &letters);
     let status = |world: &World, id: &ItemId| world.item(id).status;
     let kept = &world.state.backlog[&backlog_id];
     assert_eq!(kept.status, ItemStatus::Pending, "an estimate or a rank changes no piece");
     let plan_is = |text: &str| world.item(&first.backlog_id).scope == text;
     assert!(plan_is("do US-1"));
     letters.items[0].scope.push('!');
-    import(&mut world, &letters, Some(&letters.digest()));
+    import_approved(&mut world, &letters);
     let now = world.item(&first.backlog_id);
     assert_eq!((now.scope.as_str(), now.depends_on.len()), ("Effort: 2.5d\ndo US-1!", 0));
     assert_eq!(status(&world, &backlog_id), ItemStatus::Dropped);
@@ -291,7 +332,7 @@ fn a_newer_version_takes_the_place_of_the_pieces_that_an_item_was_split_into() {
     );
     // What is not in the plan any more goes with all its pieces.
     letters.items = vec![item("US-2", &[])];
-    import(&mut world, &letters, Some(&letters.digest()));
+    import_approved(&mut world, &letters);
     assert_eq!(status(&world, &first.backlog_id), ItemStatus::Dropped);
     assert_eq!(status(&world, &second_id), ItemStatus::Pending);
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::scenes::{report, work_until};
 use super::steering::{finished, run_of};
 use super::world::{GENERAL, Todo, World, policy, result};
+use crate::domain::actor::Author;
 use crate::domain::block::BlockCode;
 use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::event::Event;
 use crate::domain::gate::Stance;
-use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId, UserId};
 use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::{Act, ButtonAct, Post};
 use crate::domain::policy::{GateTable, PlanStances, Policy};
@@ -534,36 +535,37 @@ fn nothing_goes_to_the_branch_while_nobody_has_said_whether_it_is_to_end() {
     for is_ready in [is_queued, |world: &World| !world.state.envelopes.is_empty()] {
         let (world, id, room) = held(is_ready);
         let turns = world.request(&id).work.spent.turns;
-        let says = |text: &str| {
+        let hears = |text: &str| {
             let (mut world, _, _) = held(is_ready);
             let words = world.words(room, 900, text);
             world.submit(Event::Message(words));
             world
         };
         // Nobody has to do more where no more is wanted.
-        for text in ["go on", "계속해 주세요", "ok"] {
-            let mut world = says(text);
+        for text in
+            ["go on", "계속해 주세요", "no", "아니요, 계속 진행해 주세요", "no, don't cancel it"]
+        {
+            let mut world = hears(text);
             world.finish_well();
             let request = world.request(&id);
-            assert_eq!(
-                (request.status, request.work.spent.turns),
-                (RequestStatus::Committed, turns),
-                "{text}"
-            );
-            assert_eq!(request.params.end_asked, None);
+            let stands = (request.status, request.work.spent.turns);
+            assert_eq!(stands, (RequestStatus::Committed, turns), "{text}");
         }
-        let mut world = says("in blue, then");
+        // A yes to the question is none to the change.
+        for text in ["yes", "네", "ok", "thanks", "stop it, please"] {
+            let mut world = hears(text);
+            world.finish_well();
+            assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
+            let asked = world.said.iter().filter(|key| *key == "end_asked").count();
+            assert_eq!(asked, if text == "thanks" { 1 } else { 2 }, "{text}");
+        }
+        // Words are heeded, and are no answer.
+        let mut world = hears("it breaks production, in blue then");
         assert_eq!(world.request(&id).status, RequestStatus::Delegated);
         world.finish_well();
         let request = world.request(&id);
-        assert_eq!(request.status, RequestStatus::Committed);
         assert!(request.work.spent.turns > turns, "they are heeded");
-        for text in ["thanks", "stop it, please"] {
-            let mut world = says(text);
-            world.finish_well();
-            assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
-        }
-        let (mut world, _, _) = held(is_ready);
+        assert_eq!((request.status, world.landed()), (RequestStatus::Blocked, 0));
         world.command(Command::Retry { request_id: id.clone() });
         world.finish_well();
         assert_eq!(world.request(&id).status, RequestStatus::Committed);
@@ -576,10 +578,11 @@ fn nothing_goes_to_the_branch_while_nobody_has_said_whether_it_is_to_end() {
 
 #[test]
 fn words_that_wanted_an_end_can_be_changed_and_taken_back() {
+    // Who deletes a message is not known.
     let (mut world, id, channel_id) = held(is_queued);
     world.submit(Event::MessageDeleted { channel_id, message_id: MessageId(800) });
     world.finish_well();
-    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
     // Sent too early: the rest of it is what was meant.
     let (mut world, id, room) = held(is_queued);
     let stop = world.words(room, 800, "stop");
@@ -589,12 +592,51 @@ fn words_that_wanted_an_end_can_be_changed_and_taken_back() {
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Committed);
     assert_eq!(request.params.followups[0].body, "stop the spinner when it is loaded");
-    // The message that began it says so now: what was asked stays known.
+    // The message that began it says so now: what was asked stays known, and is asked about once.
     let (mut world, id, words) = asked(policy());
-    world.submit(edited(&words, "never mind"));
+    for _ in 0..2 {
+        world.submit(edited(&words, "never mind"));
+        assert_eq!(world.said.iter().filter(|key| *key == "end_asked").count(), 1);
+    }
     assert_eq!(world.request(&id).body, "make it red");
     world.finish_well();
     assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
+    world.submit(edited(&words, "make it red"));
+    world.submit(edited(&words, "never mind"));
+    world.finish_well();
+    assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
+    world.submit(edited(&words, "make it red"));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn whoever_may_not_let_it_try_again_does_not_say_that_it_goes_on() {
+    let (mut world, id, room) = held(is_queued);
+    let words = world.words(room, 900, "go on");
+    let author = Author { id: UserId(5), name: "Joon".to_owned(), ..words.author.clone() };
+    world.submit(Event::Message(Message { author, ..words }));
+    world.finish_well();
+    assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
+}
+
+#[test]
+fn stop_in_a_direct_message_is_no_request_of_its_own() {
+    let mut world = World::new(policy());
+    let dm = ChannelId(55);
+    let direct = |world: &World, number, text: &str| Message {
+        guild_id: None,
+        ..world.words(dm, number, text)
+    };
+    let words = direct(&world, 700, "make it red");
+    world.submit(Event::Message(words));
+    let id = world.state.requests.keys().next().cloned().expect("a request");
+    let words = direct(&world, 701, "stop");
+    world.submit(Event::Message(words));
+    assert_eq!(world.state.requests.len(), 1);
+    world.finish_well();
+    let blocked = world.request(&id).blocked.map(|it| it.code);
+    assert_eq!((blocked, world.landed()), (Some(BlockCode::EndAsked), 0));
 }
 
 #[test]

@@ -158,7 +158,7 @@ impl<'s> TodoWaits<'s> {
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
             let request = todo.progress.request_id.as_ref().and_then(|id| state.requests.get(id));
             let gate = request.and_then(|it| state.gates.get(it.work.gate_id.as_ref()?));
-            TodoRecords::of(item.map(|it| &**it), gate.map(|it| &**it))
+            TodoRecords::of(item.map(|it| &**it), request.map(|it| &**it), gate.map(|it| &**it))
         };
         let todos = &sprint.work.todos;
         let waits = todos::waits(todos, slots_of(policy, sprint), records).into_iter();
