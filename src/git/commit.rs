@@ -9,12 +9,14 @@ use chrono_tz::Tz;
 use git2::{ObjectType, Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
-use super::message::{MessageParts, message};
+use super::message::{MessageParts, message, request_of};
 use super::path_name::path_of;
 use super::project::tip;
 use super::refs::{self, Update};
 use super::worktree::{git_time, lost_ref};
-use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff, filter, sign, tree_diff};
+use super::{
+    CommitId, GitError, Result, TreeId, Worktree, content, diff, filter, lost, sign, tree_diff,
+};
 use crate::domain::config::Signing;
 use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, ReportedWork};
 use crate::domain::time::Timestamp;
@@ -133,6 +135,7 @@ pub fn plan_commit(
     for changed in paths.iter().filter(|changed| changed.kind != ChangeKind::Deleted) {
         filter::refuse(&view, worktree.project().filters(), &changed.path)?;
     }
+    refuse_person(worktree, &repository)?;
     let (added_lines, removed_lines) = diff::line_counts(&repository, &base_tree, &new_tree)?;
     let replaces = tip(&repository, &worktree.branch_ref()?)?.map(CommitId);
     let mut plan = PlannedCommit {
@@ -184,6 +187,44 @@ pub fn apply_commit(worktree: &Worktree, plan: &PlannedCommit) -> Result<Candida
     move_team_branch(worktree, &repository, plan.commit.0, plan.replaces)?;
     worktree.refresh_index(&repository, plan.tree.0)?;
     Ok(plan.candidate())
+}
+
+/// Looks that nobody else works on the branch of a request: what a person committed there and has on no other branch would
+/// be gone, and the files of whoever has it checked out would be of another commit.
+///
+/// # Errors
+/// [`GitError::CommitOfPerson`], [`GitError::TeamBranchInUse`].
+pub(super) fn refuse_person(worktree: &Worktree, repository: &Repository) -> Result<()> {
+    let (project, name) = (worktree.project(), worktree.branch_ref()?);
+    let Some(at) = tip(repository, &name)? else { return Ok(()) };
+    let (commit, base) = (repository.find_commit(at)?, worktree.base().0);
+    let is_begin = at == base || repository.graph_descendant_of(base, at)?;
+    let named = request_of(&String::from_utf8_lossy(commit.message_bytes()));
+    let is_amended = commit.author().email_bytes() != commit.committer().email_bytes();
+    let branch = name.trim_start_matches("refs/heads/").to_owned();
+    let is_of_team = is_begin || named.as_ref() == Some(worktree.request()) && !is_amended;
+    if !is_of_team && !is_on_another(repository, &name, at)? {
+        return Err(GitError::CommitOfPerson { branch, commit: at.to_string() });
+    }
+    if lost::taken(project, repository)?.contains(&name) {
+        return Err(GitError::TeamBranchInUse { branch });
+    }
+    Ok(())
+}
+
+/// Whether another branch has a commit.
+fn is_on_another(repository: &Repository, branch: &str, commit: Oid) -> Result<bool> {
+    for reference in repository.references_glob("refs/heads/*")? {
+        let reference = reference?;
+        let Some(at) = reference.target().filter(|_| reference.name_bytes() != branch.as_bytes())
+        else {
+            continue;
+        };
+        if at == commit || repository.graph_descendant_of(at, commit)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Points a team branch at `commit`; keeps an unexpected earlier commit reachable.

@@ -527,7 +527,9 @@ fn clear(
         }
         let known = old.entries.get(bytes).filter(|it| it.stat.is_still(&Stat::of(&meta)));
         let wanted = wanted.get(bytes);
-        if !meta.is_dir() && known.is_some_and(|it| wanted == Some(&(it.id, it.mode))) {
+        // What has another name somewhere may be written there at any time.
+        let is_alone = !meta.is_dir() && meta.nlink() == 1;
+        if is_alone && known.is_some_and(|it| wanted == Some(&(it.id, it.mode))) {
             kept.insert(bytes.to_vec());
         } else {
             files::remove_any(&full)?;

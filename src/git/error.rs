@@ -225,6 +225,24 @@ pub enum GitError {
         /// What else it would change.
         paths: Vec<String>,
     },
+    /// Somebody else has committed to the branch of a request.
+    #[error(
+        "{branch} has commit {commit}, which the team did not make; keep it with `git branch mine {commit}`, and try again"
+    )]
+    CommitOfPerson {
+        /// The branch.
+        branch: String,
+        /// The commit.
+        commit: String,
+    },
+    /// Somebody has the branch of a request checked out.
+    #[error(
+        "{branch} is checked out, and its files would be of another commit; check out another branch there, and try again"
+    )]
+    TeamBranchInUse {
+        /// The branch.
+        branch: String,
+    },
     /// The files of the branch cannot be listed.
     #[error("the files of {commit} cannot be listed ({reason}); `git fsck` tells what is damaged")]
     Unlisted {

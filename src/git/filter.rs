@@ -41,6 +41,11 @@ pub(super) fn of(view: &Repository, path: &Path) -> Result<Option<String>> {
 }
 
 impl Filters {
+    /// What they are called.
+    pub(super) const fn names(&self) -> &BTreeSet<String> {
+        &self.allowed
+    }
+
     pub(super) fn new(common: &Path, allowed: BTreeSet<String>) -> Filters {
         Filters { allowed, common: common.to_owned(), is_strict: false }
     }

@@ -264,7 +264,7 @@ fn own_refs(repository: &Repository) -> Result<Vec<(RequestId, String)>> {
 }
 
 /// The branches that a person has checked out, or rebases.
-fn taken(project: &Project, repository: &Repository) -> Result<BTreeSet<String>> {
+pub(super) fn taken(project: &Project, repository: &Repository) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for checkout in merge::checkouts(project, repository)? {
         let branch = checked_out_branch(&checkout)?.map(|name| format!("refs/heads/{name}"));

@@ -10,8 +10,9 @@ use git2::{ConfigLevel, ErrorCode, Index, ObjectType, Oid, Repository, Repositor
 use serde::{Deserialize, Serialize};
 
 use super::filter::{self, Filters};
+use super::path_name::name_of;
 use super::submodules::Submodules;
-use super::tracked::{as_path, open_index, read_tree};
+use super::tracked::{as_path, of_tree, open_index, read_tree};
 use super::{GitError, Result, content};
 use crate::platform::files;
 
@@ -250,6 +251,19 @@ impl Project {
         let tracked = read_tree(&mut Index::new()?, &tree)?;
         let missing = Submodules::of(&repository, &tracked).missing;
         Ok(missing.iter().map(|path| as_path(path).display().to_string()).collect())
+    }
+
+    /// What decides the files of a commit beside its tree, as one word: the filters that may run, and which submodules are
+    /// not to be had.
+    ///
+    /// # Errors
+    /// What git reports.
+    pub fn files_key(&self, commit: CommitId) -> Result<String> {
+        let repository = self.repository()?;
+        let tracked = of_tree(&repository.find_commit(commit.0)?.tree()?)?;
+        let missing = Submodules::of(&repository, &tracked).missing;
+        let missing: Vec<String> = missing.iter().map(|path| name_of(path)).collect();
+        Ok(format!("{:?} {missing:?}", self.filters.names()))
     }
 
     /// The filters that files at the tip of the branch are stored through and that may not be run here: those files lie

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use git2::build::TreeUpdateBuilder;
 use git2::{FileMode, Oid, Repository, Tree};
 
-use super::commit::move_team_branch;
+use super::commit::{move_team_branch, refuse_person};
 use super::project::tip;
 use super::worktree::lost_ref;
 use super::{CommitId, GitError, Project, Result, conflict, diff, merge, refs, sign, tree_diff};
@@ -104,6 +104,7 @@ fn put(
         (candidate.base.parse()?, candidate.commit.parse()?);
     let mut worktree = project.worktree_unopened(request, root)?;
     let repository = project.repository()?;
+    refuse_person(&worktree, &repository)?;
     let commit = repository.find_commit(old.0)?;
     let base_tree = repository.find_commit(old_base.0)?.tree()?;
     let onto = repository.find_commit(new_base.0)?;

@@ -79,6 +79,8 @@ pub(super) struct TreeKey<'a> {
     pub(super) isolation: Isolation,
     /// The keys of the prepared environments.
     pub(super) environments: &'a [String],
+    /// What else decides the files ([`crate::git::Project::files_key`]).
+    pub(super) files: &'a str,
 }
 
 /// The files.
@@ -100,8 +102,9 @@ impl ProofRecords {
 
     fn file_of(&self, key: &TreeKey<'_>) -> PathBuf {
         let environments = key.environments.join(" ");
-        let TreeKey { tree, checks, isolation, .. } = key;
-        let name = Sha256::digest(format!("{FORM} {tree} {checks} {isolation:?} {environments}"));
+        let TreeKey { tree, checks, isolation, files, .. } = key;
+        let parts = format!("{FORM} {tree} {checks} {isolation:?} {environments} {files}");
+        let name = Sha256::digest(parts);
         let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
         self.trees().join(format!("{name}.json"))
     }
@@ -177,6 +180,7 @@ mod tests {
             checks: "",
             isolation: Isolation::Bubblewrap,
             environments: &[],
+            files: "",
         };
         let begun = Timestamp::from_millis(0);
         let nothing = TreeProof { checks: Vec::new(), green: None, is_old: false };

@@ -351,7 +351,9 @@ async fn read(
     let (team, checks) = (Arc::clone(team), plan.digest.clone());
     tasks::blocking(move || {
         let tree = team.project.tree_of(commit)?;
-        let key = TreeKey { tree, checks: &checks, isolation, environments: &environments };
+        let files = team.project.files_key(commit)?;
+        let (environments, files) = (environments.as_slice(), files.as_str());
+        let key = TreeKey { tree, checks: &checks, isolation, environments, files };
         Ok(team.proofs.read(&key)?)
     })
     .await?
@@ -365,7 +367,9 @@ async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result
     let team = Arc::clone(team);
     tasks::blocking(move || {
         let tree = team.project.tree_of(commit)?;
-        let key = TreeKey { tree, checks: &checks, isolation, environments: &environments };
+        let files = team.project.files_key(commit)?;
+        let (environments, files) = (environments.as_slice(), files.as_str());
+        let key = TreeKey { tree, checks: &checks, isolation, environments, files };
         Ok(team.proofs.keep(&key, &proof)?)
     })
     .await?

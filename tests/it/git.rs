@@ -250,6 +250,34 @@ fn a_commit_is_made_of_what_was_reported_while_that_is_known() {
 }
 
 #[test]
+fn whoever_works_on_the_branch_of_a_request_is_asked_to_go_elsewhere() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    put(&worktree.path().join("src/app.py"), "print(3)\n");
+    let branch = format!("teams/{}", request());
+    let plan = || plan_commit(&worktree, None, &parts(), &CommitRules::default(), at(2));
+    repo.git(&["worktree", "add", "-q", "--force", "../mine", &branch]);
+    let mine = repo.path.parent().unwrap().join("mine");
+    assert!(matches!(plan(), Err(GitError::TeamBranchInUse { .. })));
+    // What they amend or add is theirs.
+    for args in [
+        &["commit", "-q", "--amend", "--allow-empty", "--no-edit"][..],
+        &["commit", "-q", "--allow-empty", "-m", "mine"],
+    ] {
+        git_in(&mine, args);
+        let theirs = repo.git(&["rev-parse", &branch]);
+        let Err(GitError::CommitOfPerson { commit, .. }) = plan() else { panic!("{args:?}") };
+        assert_eq!((commit, repo.git(&["rev-parse", &branch])), (theirs.clone(), theirs));
+    }
+    repo.git(&["worktree", "remove", "--force", "../mine"]);
+    repo.git(&["branch", "-q", "mine", &branch]);
+    let again = apply_commit(&worktree, &plan().unwrap().unwrap()).unwrap();
+    assert_ne!(again.commit, candidate.commit);
+}
+
+#[test]
 fn a_commit_of_somebody_else_on_the_team_branch_is_kept() {
     let repo = Repo::new();
     let worktree = repo.worktree();

@@ -95,7 +95,8 @@ impl Repo {
 
     /// Commits whatever the worktree holds.
     pub(crate) fn commit(&self, worktree: &Worktree) -> Candidate {
-        let plan = plan_commit(worktree, None, &parts(), &CommitRules::default(), at(1)).unwrap();
+        let parts = MessageParts { request: Some(worktree.request().clone()), ..parts() };
+        let plan = plan_commit(worktree, None, &parts, &CommitRules::default(), at(1)).unwrap();
         apply_commit(worktree, &plan.unwrap()).unwrap()
     }
 }

@@ -162,6 +162,20 @@ fn the_next_request_begins_with_the_files_of_the_one_before_and_with_nothing_els
 }
 
 #[test]
+fn what_has_another_name_elsewhere_is_not_handed_on() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    let outside = repo.root.with_file_name("outside");
+    std::fs::hard_link(worktree.path().join("src/app.py"), &outside).unwrap();
+    same(&repo, &worktree);
+    repo.project().release(&request(), &repo.root).unwrap();
+    let next = repo.project().worktree(&other("0a1b2c99"), &repo.root).unwrap();
+    std::fs::write(&outside, "print('not proven')\n").unwrap();
+    let read = std::fs::read_to_string(next.path().join("src/app.py")).unwrap();
+    assert_eq!(read, repo.read("src/app.py"));
+}
+
+#[test]
 fn requests_that_only_read_share_the_files_of_their_base() {
     let repo = Repo::new();
     let project = repo.project();
