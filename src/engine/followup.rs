@@ -29,6 +29,13 @@ pub(super) fn said(
     if end_asked::answered(turn, asked.actor(), id, message) {
         return Answer::Accepted;
     }
+    if turn.request(id).is_some_and(|it| it.work.gate_id.is_some())
+        && words::only_approves(&message.content)
+        && message.attachments.is_empty()
+    {
+        reply(turn, message, "gate.by_button", json!({}));
+        return Answer::Accepted;
+    }
     let ends = turn.request(id).is_some_and(|it| ends_rather(it, &message.content));
     // Whoever works on it has nothing to read in words that only want it to end.
     let says_more = !words::only_asks_to_end(&message.content) || !message.attachments.is_empty();

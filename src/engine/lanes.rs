@@ -14,7 +14,7 @@ use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
 use crate::domain::outgoing::LaneMenu;
 use crate::domain::policy::Policy;
-use crate::domain::request::{EventKind, Request, RequestWork};
+use crate::domain::request::{EventKind, Request, RequestStatus, RequestWork};
 use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource, Routes, WorkSize};
@@ -227,8 +227,9 @@ fn place_of(
     lifecycle: &Lifecycle,
     state: &WorkflowState,
     name: StepName,
-    is_over: bool,
+    status: RequestStatus,
 ) -> &'static str {
+    let (is_done, is_over) = (status == RequestStatus::Committed, status.is_terminal());
     let at = |name| lifecycle.steps().position(|step| step.name == name);
     let is_left_out = lifecycle.step(name).is_some_and(|step| state.route.leaves_out(step));
     let is_passed = state.route.passed_over.contains(&name);
@@ -236,7 +237,7 @@ fn place_of(
         "left_out"
     } else if !is_over && name == state.step {
         "current"
-    } else if is_over || at(name) < at(state.step) {
+    } else if is_done || at(name) < at(state.step) {
         "done"
     } else {
         "ahead"
@@ -255,7 +256,6 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Vec<StepOfCard> {
     let state = request.params.workflow.as_ref().filter(|_| request.route.lane.is_some());
     let Some(state) = state else { return Vec::new() };
     let lifecycle = turn.lifecycle_of(state);
-    let is_over = request.status.is_terminal();
     // What is only gone to when it is asked for or sent back is shown where it is under way.
     let is_advice = |step: &Step| step.kind == StepKind::Advice;
     let first = |step: &Step| lifecycle.step_of(step.kind).is_some_and(|it| it.name == step.name);
@@ -263,7 +263,7 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Vec<StepOfCard> {
         .steps()
         .filter(|step| (!is_advice(step) && first(step)) || step.name == state.step)
         .map(|step| {
-            let place = place_of(lifecycle, state, step.name, is_over);
+            let place = place_of(lifecycle, state, step.name, request.status);
             StepOfCard { step: step.name, place }
         })
         .collect()
@@ -289,8 +289,9 @@ pub(super) fn ahead_of_sprint(turn: &Turn<'_>, id: &SprintId) -> Option<WayAhead
 }
 
 fn turns_ahead(lifecycle: &Lifecycle, state: &WorkflowState) -> usize {
+    let is_open = |place| matches!(place, "current" | "ahead");
     let open =
-        |step: &&Step| matches!(place_of(lifecycle, state, step.name, false), "current" | "ahead");
+        |step: &&Step| is_open(place_of(lifecycle, state, step.name, RequestStatus::Delegated));
     lifecycle.usual_steps().filter(open).count()
 }
 

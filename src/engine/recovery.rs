@@ -12,7 +12,7 @@ use crate::domain::gate::Stance;
 use crate::domain::guard::GuardFinding;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
-use crate::domain::request::{EventKind, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 
@@ -54,8 +54,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     sprint::go_by_settings(turn);
     sprint::advance(turn);
     if announce {
-        let open =
-            turn.before().requests.values().filter(|request| !request.status.is_terminal()).count();
+        let open = turn.before().requests.values().filter(|it| goes_on_by_itself(it)).count();
         let roles: Vec<_> = serves.iter().filter(|role| role.is_public()).copied().collect();
         let values = json!({
             "project": turn.policy.project,
@@ -73,6 +72,12 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         turn.send(outgoing);
     }
     Answer::Accepted
+}
+
+/// Whether nobody has to do anything for a request to go on.
+fn goes_on_by_itself(request: &Request) -> bool {
+    matches!(request.status, RequestStatus::Queued | RequestStatus::Delegated)
+        && request.work.gate_id.is_none()
 }
 
 /// What the guards find since the configuration changed, beyond what somebody is asked to accept: the change is judged anew.

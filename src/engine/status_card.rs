@@ -40,9 +40,12 @@ struct StatusCard<'r> {
 impl<'r> StatusCard<'r> {
     fn of(turn: &'r Turn<'_>, request: &'r Request) -> StatusCard<'r> {
         let step = request.params.workflow.as_ref().map_or("intake", |state| state.step.as_str());
+        let decides = request.work.gate_id.is_some();
         let owner = match request.status {
             // It is a person's turn, whoever worked on it last.
             RequestStatus::Blocked => request.conversation.reply_route.author_name.as_str(),
+            // Whoever decides: the card that asks names them.
+            RequestStatus::Delegated if decides => "",
             RequestStatus::Queued
             | RequestStatus::Delegated
             | RequestStatus::Committed
@@ -61,10 +64,10 @@ impl<'r> StatusCard<'r> {
             status: status(turn, request),
             place: train::place_now(turn, &request.request_id).unwrap_or(0),
             owner,
-            step: if request.status.is_terminal() { "" } else { step },
+            step: if request.status.is_terminal() || decides { "" } else { step },
             lane: request.route.lane.map_or("", |choice| choice.lane.as_str()),
             line: lanes::line(turn, request),
-            next: request.route.next_role.map_or("", Role::as_str),
+            next: request.route.next_role.filter(|_| !decides).map_or("", Role::as_str),
             files: say::files(candidate),
             checks: say::checks(evidence),
             red_before: say::red_before(request),
@@ -92,7 +95,7 @@ fn status(turn: &Turn<'_>, request: &Request) -> &'static str {
             let role = request.route.current_role;
             let is_served = role.is_none_or(|role| turn.policy.serves.contains(&role));
             if request.work.gate_id.is_some() {
-                "waiting"
+                "deciding"
             } else if role == Some(Role::VersionController) {
                 "checking"
             } else if request.work.active_run.is_none() && !is_served {
@@ -103,6 +106,7 @@ fn status(turn: &Turn<'_>, request: &Request) -> &'static str {
         }
         RequestStatus::Blocked => "blocked",
         RequestStatus::Committed => "done",
+        RequestStatus::Completed if request.was_refused() => "kept_aside",
         RequestStatus::Completed if request.work.candidate.is_some() => "done",
         RequestStatus::Completed => "answered",
         RequestStatus::Failed => "failed",

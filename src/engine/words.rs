@@ -247,6 +247,25 @@ pub(super) fn only_resume(text: &str) -> bool {
     })
 }
 
+/// Whether a message says no more than that something is approved.
+pub(super) fn only_approves(text: &str) -> bool {
+    const AROUND: [&str; 14] = [
+        "yes", "please", "i", "it", "this", "that", "is", "the", "commit", "plan", "ok", "okay",
+        "네", "넵",
+    ];
+    let text = text.to_lowercase();
+    let words: Vec<&str> = text.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let approves = |word: &&str| {
+        ["approve", "approved", "lgtm"].contains(word)
+            || ["승인", "승인합니다", "승인해", "승인할게요", "승인해요"].contains(word)
+    };
+    let is_around = |word: &&str| {
+        AROUND.contains(word)
+            || ["주세", "줘", "주시", "합니다"].iter().any(|it| word.starts_with(it))
+    };
+    words.iter().any(approves) && words.iter().all(|word| approves(word) || is_around(word))
+}
+
 /// Whether a message says no more than that what was to end goes on: as a no to that question, or by itself.
 pub(super) fn lets_go_on(text: &str) -> bool {
     const NO: [&str; 15] = [

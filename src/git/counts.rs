@@ -170,12 +170,13 @@ fn node(output: &str) -> Option<Counts> {
     let sum = |word: &str| {
         let told = output.lines().filter_map(|line| {
             let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
-            rest.strip_prefix(word)?.strip_prefix(' ')?.parse::<u64>().ok()
+            rest.strip_prefix(word)?.strip_prefix(' ')?.trim_start().parse::<u64>().ok()
         });
         told.fold(None, |sum: Option<u64>, one| Some(sum.unwrap_or(0).saturating_add(one)))
     };
-    sum("tests")?;
-    Some(Counts { passed: sum("pass")?, failed: sum("fail")? })
+    // Others that write so name only failures that there are.
+    let (all, passed) = (sum("tests")?, sum("pass")?);
+    Some(Counts { passed, failed: sum("fail").unwrap_or(all.saturating_sub(passed)) })
 }
 
 /// go test: with `-v` a line a test, else a line a package.
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn sums_of_common_runners() {
-        let table: [(&str, Option<(u64, u64)>); 33] = [
+        let table: [(&str, Option<(u64, u64)>); 35] = [
             (
                 "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in A\n[INFO] \n\
                  [INFO] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1\n",
@@ -260,6 +261,8 @@ mod tests {
             ),
             ("?   \texample.com/a\t[no test files]", Some((0, 0))),
             ("ok  \texample.com/a\t0.01s [no tests to run]", Some((0, 0))),
+            ("1..3\n# tests 3\n# pass  3\n\n# ok", Some((3, 0))),
+            ("1..3\n# tests 3\n# pass  2\n# fail  1", Some((2, 1))),
             ("# tests 4\n# suites 0\n# pass 3\n# fail 1\n# cancelled 0", Some((3, 1))),
             ("ℹ tests 0\nℹ pass 0\nℹ fail 0", Some((0, 0))),
             ("100% tests passed, 0 tests failed out of 7", Some((7, 0))),

@@ -195,7 +195,7 @@ fn color(status: String) -> &'static str {
     match status.as_str() {
         "working" | "delegated" => "4a7ebb",
         "checking" => "7a6bb5",
-        "waiting" | "uncommitted" => "c9a227",
+        "waiting" | "deciding" | "uncommitted" => "c9a227",
         "blocked" => "d9822b",
         "done" | "answered" | "completed" | "committed" => "3d8b5f",
         "failed" => "b5423a",

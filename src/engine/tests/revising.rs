@@ -535,6 +535,11 @@ fn nothing_goes_to_the_branch_while_nobody_has_said_whether_it_is_to_end() {
     for is_ready in [is_queued, |world: &World| !world.state.envelopes.is_empty()] {
         let (world, id, room) = held(is_ready);
         let turns = world.request(&id).work.spent.turns;
+        let all = {
+            let (world, id, _) = in_a_room(is_queued);
+            world.request(&id).work.spent.turns
+        };
+        assert_eq!(turns == all, world.request(&id).work.candidate.is_some(), "no run more");
         let hears = |text: &str| {
             let (mut world, _, _) = held(is_ready);
             let words = world.words(room, 900, text);
@@ -549,7 +554,7 @@ fn nothing_goes_to_the_branch_while_nobody_has_said_whether_it_is_to_end() {
             world.finish_well();
             let request = world.request(&id);
             let stands = (request.status, request.work.spent.turns);
-            assert_eq!(stands, (RequestStatus::Committed, turns), "{text}");
+            assert_eq!(stands, (RequestStatus::Committed, all), "{text}");
         }
         // A yes to the question is none to the change.
         for text in ["yes", "네", "ok", "thanks", "stop it, please"] {
