@@ -150,6 +150,27 @@ fn what_a_stop_released_waits_for_the_next_slot() {
 }
 
 #[test]
+fn what_was_to_end_when_its_sprint_was_stopped_waits_for_an_answer() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    let todo = until_at_work(&mut world);
+    world.deliver();
+    let request = world.request(todo.progress.request_id.as_ref().expect("its request"));
+    let room = request.conversation.thread().expect("its room");
+    let words = world.words(room, 700, "stop");
+    world.submit(Event::Message(words));
+    world.command(Command::SprintStop { now: true });
+    world.finish_well();
+    let item = world.item(todo.backlog_id.as_ref().expect("its item"));
+    assert_eq!((item.status, item.blocked_reason.as_str()), (ItemStatus::Blocked, "owner: stop"));
+    let slot = world.state.scheduler.slots.next_slot_at.expect("a slot");
+    world.clock = slot.millis();
+    world.submit(Event::Tick);
+    world.finish_well();
+    assert_eq!(world.landed(), 0, "nobody has answered");
+}
+
+#[test]
 fn a_rolling_team_with_nothing_to_do_sleeps_for_an_interval_and_begins_what_comes_at_once() {
     let rolling = SprintPolicy { mode: SprintMode::Rolling, ..SprintPolicy::default() };
     let mut world = World::new(Policy { sprint: rolling, ..policy() });

@@ -317,6 +317,28 @@ fn who_grants_a_sprint_no_more_money_is_asked_once() {
     assert!(world.said.iter().any(|key| key == "sprint.out_of_budget"));
 }
 
+#[test]
+fn a_budget_that_is_turned_down_while_a_sprint_is_planned_stops_it_once_and_by_name() {
+    let day = Budgets { day: dollars(2.0), ..Budgets::default() };
+    let by_role = Budgets { roles: [(Role::Planner, dollars(1.0))].into(), ..Budgets::default() };
+    for budgets in [day, by_role] {
+        let mut world = World::new(Policy { budgets, ..by_hand() });
+        world.usage = Usage { cost_usd: 1.0, ..world.usage };
+        world.command(kickoff());
+        for _ in 0..8 {
+            world.finish_well();
+            let Some(gate) = gates(&world).first().cloned() else { break };
+            assert_eq!(gate.kind, GateKind::Budget);
+            world.command(press(&gate, ButtonAct::Reject));
+        }
+        assert_eq!(cards(&world), 1, "{:?}", world.said);
+        assert!(
+            active(&world).is_none() && world.said.iter().any(|it| it == "sprint.out_of_budget")
+        );
+        assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+    }
+}
+
 /// How many cards there were.
 fn cards(world: &World) -> usize {
     let opened = world.log.iter().filter_map(|change| {
@@ -405,11 +427,15 @@ fn whoever_asks_for_more_of_todays_budget_gets_a_card_and_the_todos_go_on_with_i
 #[test]
 fn a_restart_goes_on_today_and_asks_again() {
     let mut world = out_of_todays_budget(Budgets { day: dollars(9.0), ..Budgets::default() });
+    let blocked = world.state.requests.values().find(|it| it.blocked.is_some()).expect("one");
+    let stopped = blocked.request_id.clone();
     assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
     assert!(!waits_for_next_day(&world));
     world.finish_well();
     let [gate] = gates(&world).try_into().expect("one card");
     assert_eq!((gate.kind, cards(&world)), (GateKind::Budget, 2));
+    // What was built so far is not built again.
+    assert_eq!(gate.request_id, stopped);
 }
 
 #[test]
