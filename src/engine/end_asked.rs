@@ -68,7 +68,12 @@ pub(super) fn answered(
     if !is_yes && !goes_on || !message.attachments.is_empty() {
         return false;
     }
-    if asked.author_id != message.author.id && may_retry(turn, actor, request).is_none() {
+    let may = asked.author_id == message.author.id || may_retry(turn, actor, request).is_some();
+    if !may && is_yes {
+        // It may be said to anybody.
+        return false;
+    }
+    if !may {
         reply(turn, message, "cancel.not_yours", json!({ "request_id": id.as_str() }));
     } else if is_yes {
         ask(turn, id);

@@ -268,39 +268,30 @@ pub(super) fn only_approves(text: &str) -> bool {
 
 /// Whether a message says no more than that what was to end goes on: as a no to that question, or by itself.
 pub(super) fn lets_go_on(text: &str) -> bool {
-    const NO: [&str; 15] = [
-        "no", "nope", "nah", "don", "don't", "dont", "do", "not", "t", "never", "keep", "going",
-        "cancel", "withdraw", "end",
-    ];
-    const KOREAN: [&str; 13] = [
-        "아니",
-        "아뇨",
-        "취소하지",
-        "취소",
-        "하지",
-        "끝내지",
-        "그만두지",
-        "멈추지",
-        "중단하지",
-        "말아",
-        "마",
-        "말고",
-        "그냥",
-    ];
-    let lower = text.to_lowercase().replace('’', "'");
-    let words: Vec<&str> = lower.split(is_between_words).filter(|word| !word.is_empty()).collect();
-    let is_known = |word: &&str| {
-        NO.contains(word) || KOREAN.iter().any(|it| word.starts_with(it)) || only_resume(word)
-    };
-    let is_said = |word: &&str| {
-        ["no", "nope", "nah", "don", "dont", "not", "never", "going"].contains(word)
-            || ["아니", "아뇨", "말아", "마", "말고"].iter().any(|it| word.starts_with(it))
-    };
+    const NO: [&str; 6] = ["no", "nope", "nah", "아니", "아니요", "아뇨"];
+    const NOT: [&str; 9] = ["don", "dont", "not", "never", "말고", "말아", "마", "마요", "마세요"];
+    const END: [&str; 4] = ["cancel", "withdraw", "end", "stop"];
+    const KOREAN_END: [&str; 5] = ["취소", "끝내", "그만두", "멈추", "중단"];
+    const GO: [&str; 7] = ["go", "going", "continue", "resume", "carry", "계속하지", "진행하지"];
+    const AROUND: [&str; 8] = ["t", "do", "keep", "going", "그냥", "하지", "주세요", "그러지"];
     if only_asks_to_end(text) {
         return false;
     }
-    only_resume(text) && !words.is_empty()
-        || words.iter().all(is_known) && words.iter().any(is_said)
+    let lower = text.to_lowercase().replace('’', "'");
+    let words: Vec<&str> = lower.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let ends = |word: &&str| END.contains(word) || KOREAN_END.iter().any(|it| word.starts_with(it));
+    let is_known = |word: &&str| {
+        [&NO[..], &NOT, &AROUND].iter().any(|known| known.contains(word))
+            || ends(word)
+            || only_resume(word)
+    };
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    let is_no = match (has(&NOT), words.iter().any(ends)) {
+        // "Don't stop", and not "don't go on".
+        (true, does_end) => does_end && !(has(&GO) && !has(&NO) && !has(&["말고"])),
+        (false, does_end) => !does_end && (has(&NO) || has(&["keep", "going"])),
+    };
+    !words.is_empty() && (only_resume(text) || is_no && words.iter().all(is_known))
 }
 
 fn is_between_words(c: char) -> bool {
@@ -451,6 +442,50 @@ fn unknown(id: &RequestId) -> CatalogText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lets_go_on_says_no_more_than_that() {
+        for text in [
+            "go on",
+            "no",
+            "No, don't cancel it",
+            "don't stop",
+            "keep going please",
+            "계속해 주세요",
+            "아니요",
+            "아니요, 계속 진행해 주세요",
+            "취소하지 마세요",
+            "취소하지 말고 계속해 주세요",
+        ] {
+            assert!(lets_go_on(text), "{text}");
+        }
+        for text in [
+            "",
+            "yes",
+            "stop",
+            "don't go on",
+            "no, do not continue",
+            "계속하지 마세요",
+            "하지 마세요",
+            "마무리해 주세요",
+            "취소해 주세요",
+            "no, make it blue",
+            "아니요, 파란색으로 해 주세요",
+        ] {
+            assert!(!lets_go_on(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_approval_are_no_more_than_that() {
+        for text in ["approved", "yes, approve it please", "승인합니다", "네, 승인해 주세요"]
+        {
+            assert!(only_approves(text), "{text}");
+        }
+        for text in ["approve it when it is blue", "yes", "승인 화면을 고쳐 주세요"] {
+            assert!(!only_approves(text), "{text}");
+        }
+    }
 
     #[test]
     fn only_a_message_that_is_nothing_else_is_a_command() {

@@ -10,7 +10,7 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::{Delta, DiffOptions, IndexEntry, IndexTime, Repository, Tree};
+use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
 
 use super::path_name::{name_of, path_of};
 use super::tracked::open_index;
@@ -262,15 +262,14 @@ impl<'p> Move<'p> {
         Ok(())
     }
 
-    /// The paths that a sparse checkout leaves out: the index has them, and nothing lies there.
+    /// The paths that a sparse checkout leaves out: the index has them, or leaves out all that lies beside them, and nothing
+    /// lies there.
     fn left_out(&self) -> Result<BTreeSet<String>> {
         let index = open_index(&self.git_dir.join("index"))?;
         let paths = self.changes.iter().map(|changed| &changed.path);
         let left_out = paths.filter(|path| {
             let path = path_of(path);
-            let entry = index.get_path(&path, 0);
-            entry.is_some_and(|entry| filter::is_left_out(&entry))
-                && !files::exists(&self.root.join(path))
+            left_out_as(&index, &path).is_some() && !files::exists(&self.root.join(path))
         });
         Ok(left_out.cloned().collect())
     }
@@ -341,7 +340,7 @@ impl<'p> Move<'p> {
                 ChangeKind::Added | ChangeKind::Modified => {
                     let entry = new.get_path(path)?;
                     let on_disk = placed.get(changed.path.as_str());
-                    let old = index.get_path(path, 0).filter(filter::is_left_out);
+                    let old = left_out_as(&index, path).filter(|_| on_disk.is_none());
                     let mut entry = index_entry(path, &entry, on_disk);
                     if let Some(old) = old {
                         (entry.flags, entry.flags_extended) = (old.flags, old.flags_extended);
@@ -432,6 +431,24 @@ fn place(staged: &Path, target: &Path) -> Result<()> {
         }
         result => result.map_err(GitError::File),
     }
+}
+
+/// The entry of a path that a sparse checkout leaves out; of a new one an entry beside it, where all that lies in its folder
+/// is left out.
+fn left_out_as(index: &Index, path: &Path) -> Option<IndexEntry> {
+    if let Some(entry) = index.get_path(path, 0) {
+        return filter::is_left_out(&entry).then_some(entry);
+    }
+    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        let start = [folder.as_os_str().as_bytes(), b"/"].concat();
+        let mut beside = index.iter().filter(|entry| entry.path.starts_with(&start));
+        if let Some(first) = beside.next() {
+            let all =
+                filter::is_left_out(&first) && beside.all(|entry| filter::is_left_out(&entry));
+            return all.then_some(first);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

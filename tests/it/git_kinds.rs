@@ -317,11 +317,13 @@ fn what_a_sparse_checkout_leaves_out_is_nobodys_edit_and_stays_left_out() {
     assert!(uncommitted(&project, &[]).unwrap().is_empty());
     let worktree = repo.worktree();
     put(&worktree.path().join("src/app.py"), "print(2)\n");
+    put(&worktree.path().join("src/more/new.py"), "print(3)\n");
     put(&worktree.path().join("README.md"), "changed\n");
     let candidate = repo.commit(&worktree);
     assert_eq!(land(&project, &candidate), CLEAN);
     assert_eq!(repo.read("README.md"), "changed\n");
-    assert!(!repo.path.join("src/app.py").exists());
+    assert!(!repo.path.join("src").exists());
+    assert!(repo.git(&["ls-files", "-t"]).contains("S src/more/new.py"));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(repo.git(&["show", "main:src/app.py"]), "print(2)");
 }
