@@ -135,7 +135,6 @@ impl BlockCode {
             Self::RebaseConflict
             | Self::PersonEdits
             | Self::CommitFailed
-            | Self::EndAsked
             | Self::ChecksNotStarted
             | Self::ChecksInconclusive => true,
             Self::RoleBlocked
@@ -164,6 +163,7 @@ impl BlockCode {
             | Self::UnsolvedConflict
             | Self::BeyondConflict
             | Self::SolutionSentBack
+            | Self::EndAsked
             | Self::Other => false,
         }
     }

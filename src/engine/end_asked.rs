@@ -9,10 +9,10 @@ use super::turn::Turn;
 use super::{questions, retry, runs, say, train, words};
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{ButtonAct, Priority, Voice};
-use crate::domain::request::{EndAsked, EventKind, Followup, Request, RequestStatus};
+use crate::domain::request::{EndAsked, EventKind, Request, RequestStatus};
 
 /// Whether words to a request ask that it ends.
 pub(super) fn ends_rather(request: &Request, text: &str) -> bool {
@@ -31,13 +31,16 @@ pub(super) fn names_option(request: &Request, text: &str) -> bool {
 pub(super) fn asked(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
     let key = message.message_id;
     let Some(request) = turn.edit(id) else { return };
+    let held = request.params.end_asked.take().and_then(|asked| asked.held);
     request.params.end_asked = Some(EndAsked {
         author_id: message.author.id,
         author_name: message.author.name.clone(),
         channel_id: message.channel_id,
         message_id: key,
         words: say::title(&message.content),
+        digest: say::digest(&message.content),
         is_answered: false,
+        held,
     });
     request.params.unread_words.retain(|unread| *unread != key);
     train::leave(turn, id);
@@ -53,46 +56,76 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
 }
 
-/// Takes a message that does no more than answer whether the request is to end; whether it is one. A yes is answered with
-/// the button once more. That it goes on may say whoever wanted it to end, and whoever may let it try again.
+/// What words say to the question whether a request is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndAnswer {
+    /// Nothing, or more than an answer.
+    None,
+    /// Yes, which takes the button.
+    Yes,
+    /// That it goes on, by somebody who may not say so.
+    NotTheirs,
+    /// That it goes on.
+    GoesOn,
+}
+
+/// Takes what does no more than answer whether the request is to end. That it goes on may say whoever wanted it to end, and
+/// whoever may let it try again.
+pub(super) fn answer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> EndAnswer {
+    let Some(request) = turn.request(id) else { return EndAnswer::None };
+    let Some(asked) = request.params.open_end() else { return EndAnswer::None };
+    let (is_yes, goes_on) = (words::says_yes(text), words::lets_go_on(text));
+    let retry: Result<Granted<act::Retry>, _> =
+        authorize(turn.policy, actor, Resource::Request(request));
+    let may = actor.person_id() == Some(asked.author_id) || retry.is_ok();
+    match (is_yes, goes_on, may) {
+        // A yes may be said to anybody.
+        (false, false, _) | (true, _, false) => EndAnswer::None,
+        (false, true, false) => EndAnswer::NotTheirs,
+        (true, _, true) => {
+            ask(turn, id);
+            EndAnswer::Yes
+        }
+        (false, true, true) => {
+            // What waits for something else hears these words as well.
+            let waits = request.blocked.as_ref().is_some_and(|it| it.code != BlockCode::EndAsked);
+            go_on(turn, id, &actor.name(), !waits);
+            if waits { EndAnswer::None } else { EndAnswer::GoesOn }
+        }
+    }
+}
+
+/// The same of a message; whether it is one.
 pub(super) fn answered(
     turn: &mut Turn<'_>,
     actor: &Actor,
     id: &RequestId,
     message: &Message,
 ) -> bool {
-    let Some(request) = turn.request(id) else { return false };
-    let Some(asked) = request.params.open_end() else { return false };
-    let words = Followup::command(&message.author.name, message.content.clone(), turn.now);
-    let (is_yes, goes_on) = (words.is_assent(), words::lets_go_on(&message.content));
-    if !is_yes && !goes_on || !message.attachments.is_empty() {
+    if !message.attachments.is_empty() {
         return false;
     }
-    let may = asked.author_id == message.author.id || may_retry(turn, actor, request).is_some();
-    if !may && is_yes {
-        // It may be said to anybody.
-        return false;
-    }
-    if !may {
+    let answer = answer(turn, actor, id, &message.content);
+    if answer == EndAnswer::NotTheirs {
         reply(turn, message, "cancel.not_yours", json!({ "request_id": id.as_str() }));
-    } else if is_yes {
-        ask(turn, id);
-    } else {
-        // What waits for something else hears these words as well.
-        let waits = request.blocked.as_ref().is_some_and(|it| it.code != BlockCode::EndAsked);
-        go_on(turn, id, &message.author.name, !waits);
-        return !waits;
     }
-    true
+    answer != EndAnswer::None
 }
 
-/// The right to let a request try again, for whoever has it.
-pub(super) fn may_retry(
-    turn: &Turn<'_>,
-    actor: &Actor,
-    request: &Request,
-) -> Option<Granted<act::Retry>> {
-    authorize(turn.policy, actor, Resource::Request(request)).ok()
+/// Further words where somebody wanted it to end: where it waits for that answer they are kept, and the question is said
+/// once more; where it waits for other words, those of whoever wanted it to end take that back. Whether nothing else is to
+/// be done.
+pub(super) fn hears_more(turn: &mut Turn<'_>, id: &RequestId, author: UserId) -> bool {
+    let Some(request) = turn.edit(id) else { return false };
+    let Some(asked) = request.params.open_end() else { return false };
+    let is_theirs = asked.author_id == author;
+    let code = request.blocked.as_ref().map(|it| it.code);
+    match code {
+        Some(BlockCode::EndAsked) => ask(turn, id),
+        Some(_) if is_theirs => request.params.end_is_answered(),
+        Some(_) | None => {}
+    }
+    code == Some(BlockCode::EndAsked)
 }
 
 /// It does not end. Where it was held for that, it goes on where it stood, unless something else is to be done; whether it
@@ -100,11 +133,8 @@ pub(super) fn may_retry(
 pub(super) fn go_on(turn: &mut Turn<'_>, id: &RequestId, by: &str, says_no_more: bool) -> bool {
     let Some(request) = turn.edit(id) else { return false };
     request.params.end_is_answered();
+    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
     turn.record(id, EventKind::Resumed, by, "it is not to end", Value::Null);
-    let is_held = turn
-        .request(id)
-        .and_then(|it| it.blocked.as_ref())
-        .is_some_and(|it| it.code == BlockCode::EndAsked);
     if says_no_more {
         let values = json!({ "request_id": id.as_str() });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "resumed", values);

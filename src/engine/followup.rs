@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, act, note_asker};
 use super::decision::Answer;
-use super::end_asked::{ends_rather, names_option};
+use super::end_asked::{EndAnswer, ends_rather, names_option};
 use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
@@ -50,6 +50,16 @@ pub(super) fn said(
         // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
         turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
         end_asked::asked(turn, id, message);
+        return Answer::Accepted;
+    }
+    if end_asked::hears_more(turn, id, message.author.id) {
+        turn.record(
+            id,
+            EventKind::Followup,
+            &message.author.name,
+            &say::title(&message.content),
+            Value::Null,
+        );
         return Answer::Accepted;
     }
     let blocked = turn
@@ -97,8 +107,7 @@ pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
         return true;
     }
     let code = request.blocked.as_ref().map(|blocked| blocked.code);
-    let only_answers = words::lets_go_on(words) || Followup::is_assent_in(words);
-    if code == Some(BlockCode::EndAsked) && only_answers {
+    if code == Some(BlockCode::EndAsked) {
         return false;
     }
     let is_none = |words: &Followup| {
@@ -133,13 +142,12 @@ pub(super) fn steer(
     if ends_rather(request, text) && (blocked || words::only_asks_to_end(text)) {
         return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
-    if request.params.open_end().is_some()
-        && words::lets_go_on(text)
-        && let Some(request) = turn.request(id)
-        && end_asked::may_retry(turn, granted.actor(), request).is_some()
-    {
-        end_asked::go_on(turn, id, &name, true);
-        return Ok(("resumed", json!({ "request_id": id.as_str() })));
+    let about = json!({ "request_id": id.as_str() });
+    match end_asked::answer(turn, granted.actor(), id, text) {
+        EndAnswer::None => {}
+        EndAnswer::Yes => return Err(("end_by_command", about)),
+        EndAnswer::NotTheirs => return Err(("cancel.not_yours", about)),
+        EndAnswer::GoesOn => return Ok(("resumed", about)),
     }
     let Some(request) = turn.edit(id) else {
         return Err(("unknown_request", json!({ "request_id": id.as_str() })));
@@ -156,6 +164,10 @@ pub(super) fn steer(
     lanes::follow_new_signals(turn, id);
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);
+    let author = granted.actor().person_id();
+    if author.is_some_and(|author| end_asked::hears_more(turn, id, author)) {
+        return Ok(("followup_taken", json!({})));
+    }
     if blocked {
         let by = DecidedBy::Person { name, message_id: None };
         questions::answered_in_words(turn, id, &by, text);

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::decision::Wake;
 use super::turn::Turn;
-use super::{base, say};
+use super::{base, ending, say};
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
-use crate::domain::request::{EventKind, Request, RequestStatus};
+use crate::domain::request::{EventKind, HeldStep, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -40,7 +40,7 @@ pub(super) fn delegate(
     why: &str,
     not_before: Option<Timestamp>,
 ) {
-    if base::comes_first(turn, id, role, why) {
+    if holds(turn, id, role, step, why) || base::comes_first(turn, id, role, why) {
         return;
     }
     let now = turn.now;
@@ -65,6 +65,23 @@ pub(super) fn delegate(
         Value::Null,
     );
     turn.save(envelope);
+}
+
+/// Whether somebody has written that the request is to end, so that nobody begins before there is an answer.
+fn holds(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    role: Role,
+    step: Option<StepName>,
+    why: &str,
+) -> bool {
+    let Some(request) = turn.edit(id).filter(|request| request.duty().is_none()) else {
+        return false;
+    };
+    if let Some(asked) = request.params.end_asked.as_mut().filter(|it| !it.is_answered) {
+        asked.held = Some(HeldStep { role, step, why: why.to_owned() });
+    }
+    ending::hold_for_answer(turn, id)
 }
 
 /// Gives a run that nobody follows its envelope again: a decision leaves none without, a file that somebody removed can.

@@ -349,12 +349,14 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     }
 }
 
-/// The open requests without a room that somebody means who writes no more than that it is to end, in a direct message or
-/// where they asked.
+/// The open requests without a room that somebody means who writes no more than that it is to end, or answers whether it is,
+/// in a direct message or where they asked.
 fn to_end(turn: &Turn<'_>, message: &Message) -> Vec<RequestId> {
     let is_room = turn.before().rooms.contains_key(&message.channel_id)
         || turn.before().request_in_room(message.channel_id).is_some();
-    if is_room || message.reply_to.is_some() || !words::only_asks_to_end(&message.content) {
+    let ends = words::only_asks_to_end(&message.content);
+    let answers = words::lets_go_on(&message.content) || words::says_yes(&message.content);
+    if is_room || message.reply_to.is_some() || !(ends || answers) {
         return Vec::new();
     }
     let is_theirs = |request: &&Request| {
@@ -366,7 +368,10 @@ fn to_end(turn: &Turn<'_>, message: &Message) -> Vec<RequestId> {
                     && route.channel_id == Some(message.channel_id)
             }
         };
-        !request.status.is_terminal() && is_here && route.author_id == Some(message.author.id)
+        !request.status.is_terminal()
+            && is_here
+            && route.author_id == Some(message.author.id)
+            && (ends || request.params.open_end().is_some())
     };
     turn.requests().filter(is_theirs).map(|request| request.request_id.clone()).collect()
 }

@@ -46,10 +46,6 @@ pub(super) fn follow_report(turn: &mut Turn<'_>, id: &RequestId, decision: Workf
         if asks || plan_items::holds(turn, id, from) || holds_plan(turn, id, from, *step) {
             return;
         }
-        // What somebody has asked to end costs no further run before there is an answer.
-        if ending::hold_for_answer(turn, id) {
-            return;
-        }
     }
     follow_from(turn, id, from, decision);
 }

@@ -5,7 +5,7 @@ use super::turn::Turn;
 use super::{closeout, handoff, lifecycle, progress, question_answers};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::RequestId;
-use crate::domain::request::SelectionSource;
+use crate::domain::request::{HeldStep, SelectionSource};
 
 /// A person lets a blocked request try again.
 pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &RequestId) {
@@ -21,6 +21,10 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     }
     let Some(request) = turn.edit(id) else { return };
+    let held = request.params.end_asked.as_mut().and_then(|asked| asked.held.take());
+    if let Some(HeldStep { role, step, why }) = held {
+        return handoff::delegate(turn, id, role, step, &why, None);
+    }
     request.work.spent.renew();
     // Its worktree may have been put in order by hand.
     request.work.reported = None;

@@ -173,7 +173,7 @@ fn goes_back_on_its_end(
     let request = turn.request(id)?;
     let asked = request.params.end_asked.as_ref();
     let asked = asked.filter(|it| it.message_id == message.message_id)?;
-    if asked.words == say::title(&message.content) {
+    if asked.digest == say::digest(&message.content) {
         return Some(Answer::Ignored(SAME));
     }
     if ends_rather(request, &message.content) || asked.is_answered {

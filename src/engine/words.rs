@@ -291,7 +291,44 @@ pub(super) fn lets_go_on(text: &str) -> bool {
         (true, does_end) => does_end && !(has(&GO) && !has(&NO) && !has(&["말고"])),
         (false, does_end) => !does_end && (has(&NO) || has(&["keep", "going"])),
     };
-    !words.is_empty() && (only_resume(text) || is_no && words.iter().all(is_known))
+    let goes = |word: &&str| {
+        GO.contains(word) || ["계속", "이어", "재개", "진행"].iter().any(|it| word.starts_with(it))
+    };
+    let resumes = only_resume(text) && words.iter().any(goes);
+    resumes || is_no && words.iter().all(is_known)
+}
+
+/// Whether a message says no more than yes, however politely or impatiently.
+pub(super) fn says_yes(text: &str) -> bool {
+    const YES: [&str; 22] = [
+        "yes",
+        "yep",
+        "yeah",
+        "y",
+        "ok",
+        "okay",
+        "sure",
+        "please",
+        "now",
+        "do",
+        "it",
+        "네",
+        "넵",
+        "예",
+        "응",
+        "그래요",
+        "그렇게",
+        "오케이",
+        "해",
+        "주세요",
+        "지금",
+        "바로",
+    ];
+    const POLITE: [&str; 4] = ["해주", "해줘", "부탁", "줘"];
+    let text = text.to_lowercase();
+    let mut words = text.split(is_between_words).filter(|word| !word.is_empty()).peekable();
+    words.peek().is_some()
+        && words.all(|word| YES.contains(&word) || POLITE.iter().any(|it| word.starts_with(it)))
 }
 
 fn is_between_words(c: char) -> bool {
@@ -469,6 +506,9 @@ mod tests {
             "하지 마세요",
             "마무리해 주세요",
             "취소해 주세요",
+            "please",
+            "now!",
+            "해 주세요",
             "no, make it blue",
             "아니요, 파란색으로 해 주세요",
         ] {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::domain::block::BlockCode;
 use crate::domain::budget::{BudgetUse, Scope};
 use crate::domain::ids::{ChannelId, ItemId, MessageId, RequestId, SprintId, TodoId, UserId};
+use crate::domain::lifecycle::StepName;
 use crate::domain::result::{ProposedItem, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, PlanningStep};
@@ -226,9 +227,25 @@ pub struct EndAsked {
     pub message_id: MessageId,
     /// Their beginning.
     pub words: String,
+    /// By what an edit of them is told from none.
+    pub digest: String,
     /// Whether somebody has said that it goes on.
     #[serde(default)]
     pub is_answered: bool,
+    /// What would have begun meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldStep>,
+}
+
+/// A step that a role does not get before somebody has answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldStep {
+    /// Whose.
+    pub role: Role,
+    /// Which; none for the orchestrator's intake.
+    pub step: Option<StepName>,
+    /// What the role is told about why.
+    pub why: String,
 }
 
 impl EndAsked {
@@ -376,7 +393,9 @@ impl Request {
     #[must_use]
     pub fn waits_with_its_change(&self) -> bool {
         let blocked = self.blocked.as_ref();
-        blocked.is_some_and(|it| it.code.is_about_the_commit() || self.has_open_conflict())
+        let is_held = |it: &Blocked| it.code == BlockCode::EndAsked && self.is_built();
+        let waits = |it: &Blocked| it.code.is_about_the_commit() || is_held(it);
+        blocked.is_some_and(|it| waits(it) || self.has_open_conflict())
     }
 
     /// Whether something was built that is to come to the branch. A change that the branch is in the way of has no commit

@@ -112,6 +112,12 @@ pub(super) fn decide(
     {
         return refused("gate.reason_needed");
     }
+    let asked = request.params.open_end().filter(|_| matches!(verdict, Verdict::Yes { .. }));
+    if let Some(asked) = asked {
+        // The yes would have to be given twice.
+        let values = json!({ "said": asked.line(), "request_id": gate.request_id.as_str() });
+        return Answer::Refused(say::content("gate.end_asked", language, values));
+    }
     let said = settle(turn, &granted, (by, seen), &gate, verdict);
     match seen {
         // Whoever decides at the card reads below it what came of it.
@@ -241,7 +247,7 @@ fn approved(
         }
         GateKind::Action => {
             commit::seen(turn, id, sees_room);
-            if progress::goes_back_for_words(turn, id) || ending::hold_for_answer(turn, id) {
+            if progress::goes_back_for_words(turn, id) {
                 return;
             }
             let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());

@@ -281,6 +281,11 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
             .and_then(|id| turn.request(id))
             .is_some_and(Request::is_paused)
     };
+    // What somebody has asked to end waits for the answer.
+    let is_to_end = |todo: &Todo| {
+        let request = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
+        request.is_some_and(|it| it.params.open_end().is_some())
+    };
     // An item that is settled, or another todo by now, is not done once more.
     let is_its = |todo: &Todo| {
         let item = queue::item_of(turn, todo, id);
@@ -290,7 +295,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         TodoStatus::Blocked if !is_its(todo) => None,
         TodoStatus::Blocked if is_paused(todo) => Some(0),
         TodoStatus::Blocked => Some(1),
-        TodoStatus::Uncommitted => Some(2).filter(|_| !conflicts(todo)),
+        TodoStatus::Uncommitted => Some(2).filter(|_| !conflicts(todo) && !is_to_end(todo)),
         TodoStatus::Running => Some(3),
         TodoStatus::Queued
         | TodoStatus::Committed

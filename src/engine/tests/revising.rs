@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::scenes::{report, work_until};
 use super::steering::{finished, run_of};
-use super::world::{GENERAL, Todo, World, policy, result};
+use super::world::{GENERAL, Todo, World, policy, press, result};
 use crate::domain::actor::Author;
 use crate::domain::block::BlockCode;
 use crate::domain::effect::{Effect, EffectKind};
@@ -557,23 +557,24 @@ fn nothing_goes_to_the_branch_while_nobody_has_said_whether_it_is_to_end() {
             assert_eq!(stands, (RequestStatus::Committed, all), "{text}");
         }
         // A yes to the question is none to the change.
-        for text in ["yes", "네", "ok", "thanks", "stop it, please"] {
+        for text in ["yes", "네", "ok", "now, please", "해 주세요", "thanks", "stop it, please"]
+        {
             let mut world = hears(text);
             world.finish_well();
             assert_eq!((world.request(&id).status, world.landed()), (RequestStatus::Blocked, 0));
             let asked = world.said.iter().filter(|key| *key == "end_asked").count();
-            assert_eq!(asked, if text == "thanks" { 1 } else { 2 }, "{text}");
+            assert_eq!(asked, 2, "{text}");
         }
-        // Words are heeded, and are no answer.
+        // Words are kept, and are no answer: they are heeded once there is one.
         let mut world = hears("it breaks production, in blue then");
-        assert_eq!(world.request(&id).status, RequestStatus::Delegated);
         world.finish_well();
         let request = world.request(&id);
-        assert!(request.work.spent.turns > turns, "they are heeded");
-        assert_eq!((request.status, world.landed()), (RequestStatus::Blocked, 0));
+        assert_eq!((request.status, request.work.spent.turns), (RequestStatus::Blocked, turns));
         world.command(Command::Retry { request_id: id.clone() });
         world.finish_well();
-        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+        let request = world.request(&id);
+        assert_eq!(request.status, RequestStatus::Committed);
+        assert!(request.work.spent.turns > turns, "they are heeded");
         let (mut world, _, _) = held(is_ready);
         world.command(Command::Cancel { request_id: id.clone() });
         world.finish_well();
@@ -597,6 +598,11 @@ fn words_that_wanted_an_end_can_be_changed_and_taken_back() {
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Committed);
     assert_eq!(request.params.followups[0].body, "stop the spinner when it is loaded");
+    // What stands below the first line is heard as well.
+    let (mut world, id, room) = held(is_queued);
+    let stop = world.words(room, 800, "stop");
+    world.submit(edited(&stop, "stop\nuse port 8080 instead"));
+    assert_eq!(world.request(&id).params.followups[0].body, "stop\nuse port 8080 instead");
     // The message that began it says so now: what was asked stays known, and is asked about once.
     let (mut world, id, words) = asked(policy());
     for _ in 0..2 {
@@ -642,6 +648,31 @@ fn stop_in_a_direct_message_is_no_request_of_its_own() {
     world.finish_well();
     let blocked = world.request(&id).blocked.map(|it| it.code);
     assert_eq!((blocked, world.landed()), (Some(BlockCode::EndAsked), 0));
+    let words = direct(&world, 702, "go on");
+    world.submit(Event::Message(words));
+    world.finish_well();
+    assert_eq!((world.state.requests.len(), world.landed()), (1, 1));
+}
+
+#[test]
+fn nobody_approves_what_somebody_else_wants_to_end() {
+    let gates = GateTable { commit: Stance::Ask, ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..policy() });
+    let id = world.message("make it red");
+    world.finish_well();
+    world.deliver();
+    let room = world.request(&id).conversation.thread().expect("a room");
+    let stop = world.words(room, 800, "stop");
+    world.submit(Event::Message(stop));
+    let gate = world.state.gates.values().next().cloned().expect("a gate");
+    let said = world.command(press(&gate, ButtonAct::Approve));
+    assert!(matches!(said, Answer::Refused(it) if it.key == "gate.end_asked"));
+    assert!(world.state.gates.contains_key(&gate.gate_id), "it stays open");
+    let words = world.words(room, 801, "go on");
+    world.submit(Event::Message(words));
+    world.command(press(&gate, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.landed(), 1);
 }
 
 #[test]

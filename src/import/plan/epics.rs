@@ -74,7 +74,12 @@ pub(super) fn read(blocks: &[NumberedBlock]) -> Reader {
                 None if field == Field::DependsOn => {
                     reader.depends_on(&names(text), *line);
                 }
-                None => reader.scope(text),
+                None => {
+                    if matches!(field, Field::Allowed | Field::Excluded) {
+                        field = Field::Scope;
+                    }
+                    reader.scope(text);
+                }
             },
             Block::Entry { depth, text, ticked } if inside => match field {
                 Field::Criteria => reader.criterion(text, *depth, *line),

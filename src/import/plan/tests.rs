@@ -123,6 +123,7 @@ fn the_paths_of_an_epic_may_be_a_list() {
     for text in [
         "# P\n## EPIC-1: One\nFiles:\n- src/a.py\n- `docs/*.md`: the guide\n\nPriority: high\n- not a path\n",
         "# P\n## EPIC-1: One\n### Files\n- src/a.py, `docs/*.md`\n### Tasks\n- not a path\n",
+        "# P\n## EPIC-1: One\nFiles:\n- src/a.py\n- docs/*.md\n\nWhat to do for users:\n- not a path\n",
         "# P\n## EPIC-1: One\n- **Files:**\n  - src/a.py\n  - docs/*.md\n- **Priority:** high\n",
     ] {
         let item = first(text);
