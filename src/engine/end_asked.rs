@@ -50,9 +50,13 @@ pub(super) fn asked(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
 
 fn ask(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
-    let goes_on = request.status != RequestStatus::Blocked;
-    let title = say::title(&request.scope);
-    let values = json!({ "request_id": id.as_str(), "title": title, "goes_on": goes_on });
+    let code = request.blocked.as_ref().map(|it| it.code);
+    let values = json!({
+        "request_id": id.as_str(),
+        "title": say::title(&request.scope),
+        "goes_on": request.status != RequestStatus::Blocked,
+        "held": code == Some(BlockCode::EndAsked),
+    });
     say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
 }
 
