@@ -12,7 +12,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{ButtonAct, Priority, Voice};
-use crate::domain::request::{EndAsked, EventKind, Request, RequestStatus};
+use crate::domain::request::{EndQuestion, EventKind, Request, RequestStatus};
 
 /// Whether words to a request ask that it ends.
 pub(super) fn ends_rather(request: &Request, text: &str) -> bool {
@@ -32,7 +32,7 @@ pub(super) fn asked(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
     let key = message.message_id;
     let Some(request) = turn.edit(id) else { return };
     let held = request.params.end_asked.take().and_then(|asked| asked.held);
-    request.params.end_asked = Some(EndAsked {
+    request.params.end_asked = Some(EndQuestion {
         author_id: message.author.id,
         author_name: message.author.name.clone(),
         channel_id: message.channel_id,

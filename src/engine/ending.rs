@@ -12,7 +12,7 @@ use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Button, ButtonAct, Priority};
-use crate::domain::request::{Blocked, EndAsked, EventKind, Request, RequestStatus};
+use crate::domain::request::{Blocked, EndQuestion, EventKind, Request, RequestStatus};
 use crate::domain::state::State;
 
 /// Stops a request until a person acts, and tells who asked.
@@ -61,7 +61,7 @@ pub(super) fn block(
 
 /// Whether somebody has written that the request is to end, and nobody has answered: then it waits for that.
 pub(super) fn hold_for_answer(turn: &mut Turn<'_>, id: &RequestId) -> bool {
-    let asked = turn.request(id).and_then(|it| it.params.open_end()).map(EndAsked::line);
+    let asked = turn.request(id).and_then(|it| it.params.open_end()).map(EndQuestion::line);
     if let Some(said) = &asked {
         block(turn, id, BlockCode::EndAsked, said, Vec::new());
     }

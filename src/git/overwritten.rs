@@ -53,7 +53,7 @@ pub fn overwritten(
     walk.simplify_first_parent()?;
     walk.push(base.0)?;
     walk.hide(since.0)?;
-    let mut undone: BTreeMap<String, Undone> = BTreeMap::new();
+    let mut undone: BTreeMap<String, Reversal> = BTreeMap::new();
     for id in walk.take(MOST_COMMITS) {
         let commit = repository.find_commit(id?)?;
         let named = message::request_of(&String::from_utf8_lossy(commit.message_bytes()));
@@ -65,7 +65,7 @@ pub fn overwritten(
             let base_blob = blob(&repository, &base_tree, &path)?;
             if let Some(before) = base_blob.as_ref().filter(|before| before.is_binary()) {
                 if written.blob == before.id() {
-                    undone.entry(path).or_insert_with(|| Undone::new(commit.id()));
+                    undone.entry(path).or_insert_with(|| Reversal::new(commit.id()));
                 }
                 continue;
             }
@@ -80,7 +80,7 @@ pub fn overwritten(
             let found = gone.map(|line| format!("- {}", line.text));
             let found: Vec<String> = found.chain(back.map(|line| format!("+ {line}"))).collect();
             if !found.is_empty() {
-                let of_path = undone.entry(path).or_insert_with(|| Undone::new(commit.id()));
+                let of_path = undone.entry(path).or_insert_with(|| Reversal::new(commit.id()));
                 of_path.lines.extend(found);
             }
         }
@@ -89,16 +89,16 @@ pub fn overwritten(
 }
 
 /// What is undone of one path.
-struct Undone {
+struct Reversal {
     /// The last commit that it is of.
     commit: Oid,
     /// As in a diff; none where it is no text.
     lines: Vec<String>,
 }
 
-impl Undone {
-    const fn new(commit: Oid) -> Undone {
-        Undone { commit, lines: Vec::new() }
+impl Reversal {
+    const fn new(commit: Oid) -> Reversal {
+        Reversal { commit, lines: Vec::new() }
     }
 
     fn mark(self, path: String) -> ContentMark {
@@ -113,29 +113,29 @@ impl Undone {
 }
 
 /// What a commit did to one path.
-struct Written {
+struct PathChange {
     blob: Oid,
     /// Its new lines, without those that it has only moved.
-    lines: Vec<WrittenLine>,
+    lines: Vec<NewLine>,
     /// Those that it took away.
     taken: BTreeSet<String>,
 }
 
 /// A line that a commit wrote.
-struct WrittenLine {
+struct NewLine {
     text: String,
     /// The words and signs of it that the line did not have before.
     own: Vec<String>,
 }
 
-impl WrittenLine {
+impl NewLine {
     /// Of the lines that it came for, the one that it has most in common with is what it was before.
-    fn new(text: String, before: &[Vec<String>]) -> WrittenLine {
+    fn new(text: String, before: &[Vec<String>]) -> NewLine {
         let all = parts(&text);
         let is_short = before.len() <= MOST_BEFORE && text.len() <= LONGEST;
         let less = before.iter().filter(|_| is_short).map(|before| without(&all, before));
         let own = less.min_by_key(Vec::len).unwrap_or(all);
-        WrittenLine { text, own }
+        NewLine { text, own }
     }
 }
 
@@ -155,14 +155,17 @@ fn without(parts: &[String], others: &[String]) -> Vec<String> {
     parts.iter().filter(is_new).cloned().collect()
 }
 
-fn written_in(diff: &Diff<'_>, paths: &BTreeMap<&str, Lines>) -> Result<BTreeMap<String, Written>> {
-    let mut written: BTreeMap<String, Written> = BTreeMap::new();
+fn written_in(
+    diff: &Diff<'_>,
+    paths: &BTreeMap<&str, Lines>,
+) -> Result<BTreeMap<String, PathChange>> {
+    let mut written: BTreeMap<String, PathChange> = BTreeMap::new();
     for delta in diff.deltas() {
         let (old, new) = (delta.old_file(), delta.new_file());
         let Some(path) = new.path_bytes().or(old.path_bytes()).map(name_of) else { continue };
         if paths.contains_key(path.as_str()) {
             let (lines, taken) = (Vec::new(), BTreeSet::new());
-            written.insert(path, Written { blob: new.id(), lines, taken });
+            written.insert(path, PathChange { blob: new.id(), lines, taken });
         }
     }
     if written.is_empty() {
@@ -194,7 +197,7 @@ fn written_in(diff: &Diff<'_>, paths: &BTreeMap<&str, Lines>) -> Result<BTreeMap
             } else if kind == DiffLineType::Addition {
                 added.insert(text.clone());
                 if let Some(of_path) = of_path {
-                    of_path.lines.push(WrittenLine::new(text, &before));
+                    of_path.lines.push(NewLine::new(text, &before));
                 }
             } else {
                 before.clear();
@@ -205,7 +208,7 @@ fn written_in(diff: &Diff<'_>, paths: &BTreeMap<&str, Lines>) -> Result<BTreeMap
     )?;
     let says_something = |text: &str| text.chars().any(is_of_word);
     for of_path in written.values_mut() {
-        let is_moved = |line: &WrittenLine| taken.contains(&line.text);
+        let is_moved = |line: &NewLine| taken.contains(&line.text);
         of_path.lines.retain(|it| says_something(&it.text) && !it.own.is_empty() && !is_moved(it));
         of_path.taken.retain(|text| says_something(text) && !added.contains(text));
     }
@@ -234,7 +237,7 @@ impl Lines {
     }
 
     /// Whether one of them has what is new in this one, in its order, and most of its words.
-    fn has(&self, line: &WrittenLine) -> bool {
+    fn has(&self, line: &NewLine) -> bool {
         if self.whole.contains(&line.text) {
             return true;
         }
@@ -308,7 +311,7 @@ mod tests {
             let mut lines = Lines::default();
             lines.add(&repository.find_blob(id).unwrap());
             let before: Vec<Vec<String>> = before.lines().map(parts).collect();
-            let line = WrittenLine::new(line.to_owned(), &before);
+            let line = NewLine::new(line.to_owned(), &before);
             assert_eq!(lines.has(&line), is_kept, "{} in {by}", line.text);
         }
     }

@@ -134,7 +134,7 @@ pub struct Params {
     pub followups: Vec<Followup>,
     /// Who has written last that it is to end. Until somebody has answered, nothing of it goes to the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end_asked: Option<EndAsked>,
+    pub end_asked: Option<EndQuestion>,
     /// What it is for, where the sprint or the backlog made it and it does no todo.
     #[serde(flatten, deserialize_with = "known_duty")]
     pub duty: Option<DutyDetails>,
@@ -184,7 +184,7 @@ impl Params {
 
     /// Who has written that it is to end, where nobody has answered.
     #[must_use]
-    pub fn open_end(&self) -> Option<&EndAsked> {
+    pub fn open_end(&self) -> Option<&EndQuestion> {
         self.end_asked.as_ref().filter(|it| !it.is_answered)
     }
 
@@ -216,7 +216,7 @@ impl Params {
 
 /// Words that a request is to end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndAsked {
+pub struct EndQuestion {
     /// Whose.
     pub author_id: UserId,
     /// The name that they went by.
@@ -248,7 +248,7 @@ pub struct HeldStep {
     pub why: String,
 }
 
-impl EndAsked {
+impl EndQuestion {
     /// Who said what, in one line.
     #[must_use]
     pub fn line(&self) -> String {

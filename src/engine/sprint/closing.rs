@@ -11,7 +11,7 @@ use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::{ItemId, RequestId, SprintId};
 use crate::domain::item::{GAVE_UP, Item, ItemStatus};
 use crate::domain::lifecycle::Step;
-use crate::domain::request::{EndAsked, Request, RequestStatus};
+use crate::domain::request::{EndQuestion, Request, RequestStatus};
 use crate::domain::sprint::{
     CloseoutStatus, DutyDetails, Phase, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
     WrapUp,
@@ -129,7 +129,7 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
     let its = todo.progress.request_id.as_ref().and_then(|id| turn.request(id));
     let spans =
         its.map_or_else(|| todo.progress.spans.clone(), |request| request.work.spans.clone());
-    let asked_to_end = its.and_then(|request| request.params.open_end()).map(EndAsked::line);
+    let asked_to_end = its.and_then(|request| request.params.open_end()).map(EndQuestion::line);
     turn.edit_todo(id, at, |progress| {
         progress.status = TodoStatus::Cancelled;
         progress.ended_at = Some(now);
