@@ -179,7 +179,8 @@ async fn a_silent_program_to_which_something_comes_is_not_idle() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).unwrap();
     let (mut waits, run_dir) = shell(folder.path(), "echo up; read x <go; echo answered");
     let traffic = folder.path().join("traffic");
-    waits.idle_ms = Some(200);
+    // Longer than a busy machine leaves a program waiting.
+    waits.idle_ms = Some(1_000);
     waits.traffic = Some(traffic.clone());
     let mut waits = SupervisedProgram::start(&waits, &run_dir).unwrap();
     line(&mut waits, "up").await;
@@ -195,12 +196,15 @@ async fn a_silent_program_to_which_something_comes_is_not_idle() {
         for _ in 0..2 {
             let other = tempfile::tempdir().unwrap();
             let (mut idle, idle_in) = shell(other.path(), "sleep 1000");
-            idle.idle_ms = Some(200);
+            idle.idle_ms = Some(1_000);
             idle.traffic = Some(other.path().join("traffic"));
             let exit = in_time(run(&idle, &idle_in)).await.unwrap();
             assert_eq!(exit.ended_by, EndedBy::Idle);
         }
-        std::fs::write(&go, "go\n").unwrap();
+        // Where nobody reads any more, opening it fails instead of waiting.
+        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+        let to = rustix::fs::open(&go, flags, rustix::fs::Mode::empty()).unwrap();
+        rustix::io::write(&to, b"go\n").unwrap();
         line(&mut waits, "answered").await;
     };
     tokio::select! {
