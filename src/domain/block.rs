@@ -68,7 +68,7 @@ words! {
         /// The commit did not come about.
         CommitFailed = "commit_failed",
         /// Somebody has written that it is to end, and nobody has said whether it goes on.
-        EndAsked = "end_asked",
+        EndQuestion = "end_question",
         /// A word of another build.
         #[serde(other)]
         Other = "other",
@@ -105,7 +105,7 @@ impl BlockCode {
             | Self::BeyondConflict
             | Self::SolutionSentBack
             | Self::RebaseConflict
-            | Self::EndAsked => true,
+            | Self::EndQuestion => true,
             Self::NeedsRealAgent
             | Self::NoSandbox
             | Self::AgentAuth
@@ -163,7 +163,7 @@ impl BlockCode {
             | Self::UnsolvedConflict
             | Self::BeyondConflict
             | Self::SolutionSentBack
-            | Self::EndAsked
+            | Self::EndQuestion
             | Self::Other => false,
         }
     }
@@ -180,9 +180,9 @@ impl BlockCode {
         )
     }
 
-    /// Whether something outside of the work was missing, which was right as far as it came.
+    /// Whether a login, a limit or a budget stopped the work, which was right as far as it came.
     #[must_use]
-    pub const fn is_a_lack(self) -> bool {
+    pub const fn is_from_outside(self) -> bool {
         matches!(self, Self::AgentAuth | Self::AgentQuota | Self::RateLimited | Self::BudgetSpent)
     }
 
@@ -228,7 +228,7 @@ impl BlockCode {
             | Self::RebaseConflict
             | Self::PersonEdits
             | Self::CommitFailed
-            | Self::EndAsked
+            | Self::EndQuestion
             | Self::Other => false,
         }
     }

@@ -138,7 +138,7 @@ fn close(turn: &mut Turn<'_>) {
     for id in train::edited(turn) {
         progress::goes_back_for_words(turn, &id);
     }
-    // What its sprint brought to the branch once more.
+    // A sprint may have put one back into the queue.
     if hold_what_is_to_end(turn) {
         sprint::follow(turn);
     }

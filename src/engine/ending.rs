@@ -63,7 +63,7 @@ pub(super) fn block(
 pub(super) fn hold_for_answer(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let asked = turn.request(id).and_then(|it| it.params.open_end()).map(EndQuestion::line);
     if let Some(said) = &asked {
-        block(turn, id, BlockCode::EndAsked, said, Vec::new());
+        block(turn, id, BlockCode::EndQuestion, said, Vec::new());
     }
     asked.is_some()
 }

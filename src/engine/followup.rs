@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, act, note_asker};
 use super::decision::Answer;
-use super::end_asked::{EndAnswer, ends_rather, names_option};
+use super::end_question::{EndAnswer, ends_rather, names_option};
 use super::message::{reply, reply_about, saved, tell_of_missing_files};
 use super::progress::{goes_back_for_words, resume};
 use super::say::CatalogText;
 use super::turn::Turn;
-use super::{end_asked, lanes, questions, runs, say, train, words};
+use super::{end_question, lanes, questions, runs, say, train, words};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -26,7 +26,7 @@ pub(super) fn said(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    if end_asked::answered(turn, asked.actor(), id, message) {
+    if end_question::answered(turn, asked.actor(), id, message) {
         return Answer::Accepted;
     }
     if turn.request(id).is_some_and(|it| it.work.gate_id.is_some())
@@ -49,17 +49,11 @@ pub(super) fn said(
     if ends {
         // Nothing goes on by words that want it to end, and nothing ends by words that may be misread.
         turn.record(id, EventKind::Followup, &message.author.name, "asked to end it", Value::Null);
-        end_asked::asked(turn, id, message);
+        end_question::asked(turn, id, message);
         return Answer::Accepted;
     }
-    if end_asked::hears_more(turn, id, message.author.id) {
-        turn.record(
-            id,
-            EventKind::Followup,
-            &message.author.name,
-            &say::title(&message.content),
-            Value::Null,
-        );
+    if !is_to_others(message) && end_question::hears_more(turn, id, Some(message.author.id)) {
+        note(turn, id, message);
         return Answer::Accepted;
     }
     let blocked = turn
@@ -74,13 +68,7 @@ pub(super) fn said(
         questions::answered_in_words(turn, id, &by, &message.content);
         resume(turn, id, SelectionSource::PlanningResume);
     } else {
-        turn.record(
-            id,
-            EventKind::Followup,
-            &message.author.name,
-            &say::title(&message.content),
-            Value::Null,
-        );
+        note(turn, id, message);
         let target = Target::Channel(message.channel_id);
         let act = Act::React { message_id: message.message_id, emoji: "👀".to_owned() };
         let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
@@ -88,6 +76,11 @@ pub(super) fn said(
         turn.send(outgoing);
     }
     Answer::Accepted
+}
+
+fn note(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
+    let words = say::title(&message.content);
+    turn.record(id, EventKind::Followup, &message.author.name, &words, Value::Null);
 }
 
 fn is_blocked(turn: &Turn<'_>, id: &RequestId) -> bool {
@@ -107,7 +100,7 @@ pub(super) fn goes_on_with(request: &Request, message: &Message) -> bool {
         return true;
     }
     let code = request.blocked.as_ref().map(|blocked| blocked.code);
-    if code == Some(BlockCode::EndAsked) {
+    if code == Some(BlockCode::EndQuestion) {
         return false;
     }
     let is_none = |words: &Followup| {
@@ -131,11 +124,10 @@ pub(super) fn steer(
 ) -> Result<CatalogText, CatalogText> {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     let name = granted.name();
-    let late = too_late(turn, id);
-    let Some(request) = turn.edit(id) else {
+    let Some(request) = turn.request(id) else {
         return Err(("unknown_request", json!({ "request_id": id.as_str() })));
     };
-    if let Some(late) = late {
+    if let Some(late) = too_late(turn, id) {
         return Err(late);
     }
     let blocked = request.status == RequestStatus::Blocked;
@@ -143,7 +135,7 @@ pub(super) fn steer(
         return Err(("end_by_command", json!({ "request_id": id.as_str() })));
     }
     let about = json!({ "request_id": id.as_str() });
-    match end_asked::answer(turn, granted.actor(), id, text) {
+    match end_question::answer(turn, granted.actor(), id, text) {
         EndAnswer::None => {}
         EndAnswer::Yes => return Err(("end_by_command", about)),
         EndAnswer::NotTheirs => return Err(("cancel.not_yours", about)),
@@ -164,8 +156,7 @@ pub(super) fn steer(
     lanes::follow_new_signals(turn, id);
     let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
     turn.record(id, kind, &name, &say::title(text), Value::Null);
-    let author = granted.actor().person_id();
-    if author.is_some_and(|author| end_asked::hears_more(turn, id, author)) {
+    if end_question::hears_more(turn, id, granted.actor().person_id()) {
         return Ok(("followup_taken", json!({})));
     }
     if blocked {

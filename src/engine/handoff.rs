@@ -78,7 +78,7 @@ fn holds(
     let Some(request) = turn.edit(id).filter(|request| request.duty().is_none()) else {
         return false;
     };
-    if let Some(asked) = request.params.end_asked.as_mut().filter(|it| !it.is_answered) {
+    if let Some(asked) = request.params.end_question.as_mut().filter(|it| !it.is_answered) {
         asked.held = Some(HeldStep { role, step, why: why.to_owned() });
     }
     ending::hold_for_answer(turn, id)

@@ -87,9 +87,9 @@ fn take_in(turn: &mut Turn<'_>, message: Message) -> Answer {
         Some(id) => return followup::said(turn, &granted, &id, &message),
         None => {}
     }
-    let to_end = to_end(turn, &message);
-    if !to_end.is_empty() {
-        for id in &to_end {
+    let about_its_end = about_their_end(turn, &message);
+    if !about_its_end.is_empty() {
+        for id in &about_its_end {
             followup::said(turn, &granted, id, &message);
         }
         return Answer::Accepted;
@@ -351,7 +351,7 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
 
 /// The open requests without a room that somebody means who writes no more than that it is to end, or answers whether it is,
 /// in a direct message or where they asked.
-fn to_end(turn: &Turn<'_>, message: &Message) -> Vec<RequestId> {
+fn about_their_end(turn: &Turn<'_>, message: &Message) -> Vec<RequestId> {
     let is_room = turn.before().rooms.contains_key(&message.channel_id)
         || turn.before().request_in_room(message.channel_id).is_some();
     let ends = words::only_asks_to_end(&message.content);

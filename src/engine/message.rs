@@ -93,7 +93,7 @@ pub(super) fn origins(state: &State, message_id: MessageId) -> Vec<(RequestId, b
     let (its, open) = (Some(message_id), |it: &&Arc<Request>| !it.status.is_terminal());
     let origin = |request: &Arc<Request>| {
         let began = request.conversation.reply_route.message_id == its;
-        let asks = request.params.end_asked.as_ref().map(|it| it.message_id);
+        let asks = request.params.end_question.as_ref().map(|it| it.message_id);
         let belongs =
             began || asks == its || request.params.followups.iter().any(|it| it.message_id == its);
         belongs.then(|| (request.request_id.clone(), began))

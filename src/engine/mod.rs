@@ -26,7 +26,7 @@ mod decide;
 mod decision;
 mod deleted_cards;
 mod effects;
-mod end_asked;
+mod end_question;
 mod ending;
 mod followup;
 mod gates;

@@ -570,7 +570,7 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
                     | BlockCode::Parts
                     | BlockCode::PlanRejected
                     | BlockCode::BudgetSpent
-                    | BlockCode::EndAsked
+                    | BlockCode::EndQuestion
             )
         });
         request.status == RequestStatus::Blocked

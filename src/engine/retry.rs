@@ -21,7 +21,7 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     }
     let Some(request) = turn.edit(id) else { return };
-    let held = request.params.end_asked.as_mut().and_then(|asked| asked.held.take());
+    let held = request.params.end_question.as_mut().and_then(|asked| asked.held.take());
     if let Some(HeldStep { role, step, why }) = held {
         return handoff::delegate(turn, id, role, step, &why, None);
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize, note_asker};
 use super::decision::Answer;
-use super::end_asked::{self, ends_rather};
+use super::end_question::{self, ends_rather};
 use super::followup::{FULL, add_followup, goes_on_with, reaches_somebody, too_late};
 use super::message::{origins, print, reply, saved, scope};
 use super::progress::{goes_by_the_new_words, resume};
@@ -75,7 +75,7 @@ fn reword(
         return Answer::Ignored("gone");
     };
     let has_begun = has_begun(request);
-    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
+    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndQuestion);
     let began_by_it = request.conversation.reply_route.message_id == same;
     // What the sprint or the backlog made of somebody's words has words of its own.
     let has_own_words = request.duty().is_some() || request.todo_id.is_some();
@@ -115,7 +115,7 @@ fn reword(
             questions::answered_in_words(turn, id, &by, &message.content);
         }
         if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
-            end_asked::asked(turn, id, message);
+            end_question::asked(turn, id, message);
         } else if goes_on || answers_now {
             resume(turn, id, SelectionSource::Edited);
         } else if has_answered {
@@ -131,7 +131,7 @@ fn reword(
             reply(turn, message, key, values);
             return Answer::Ignored(LATE);
         }
-        end_asked::asked(turn, id, message);
+        end_question::asked(turn, id, message);
     } else if began_by_it && request.params.parts.len() == 1 {
         reply(turn, message, "edited_after_split", json!({ "request_id": id.as_str() }));
         return Answer::Ignored("its message is several requests now");
@@ -140,7 +140,7 @@ fn reword(
             return Answer::Ignored(FULL);
         }
         if turn.request(id).is_some_and(|it| ends_rather(it, &message.content)) {
-            end_asked::asked(turn, id, message);
+            end_question::asked(turn, id, message);
         } else if is_held {
             resume(turn, id, SelectionSource::Edited);
         }
@@ -171,7 +171,7 @@ fn goes_back_on_its_end(
     message: &Message,
 ) -> Option<Answer> {
     let request = turn.request(id)?;
-    let asked = request.params.end_asked.as_ref();
+    let asked = request.params.end_question.as_ref();
     let asked = asked.filter(|it| it.message_id == message.message_id)?;
     if asked.digest == say::digest(&message.content) {
         return Some(Answer::Ignored(SAME));
@@ -180,10 +180,10 @@ fn goes_back_on_its_end(
         return None;
     }
     let is_as_before = request.body == message.content || request.fingerprint == print(message);
-    end_asked::go_on(turn, id, &granted.name(), is_as_before);
+    end_question::go_on(turn, id, &granted.name(), is_as_before);
     if let Some(request) = turn.edit(id) {
         // Where it says so once more, that is new.
-        request.params.end_asked = None;
+        request.params.end_question = None;
     }
     is_as_before.then_some(Answer::Accepted)
 }

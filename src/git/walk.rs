@@ -15,14 +15,14 @@ use crate::platform::files;
 
 pub(super) const ATTRIBUTES: &str = ".gitattributes";
 const IGNORE: &str = ".gitignore";
-/// Bytes of one such file at most.
-const MAX_ATTRIBUTES: u64 = 1 << 20;
 /// Folders in each other at most: what goes over a tree, here and in others' programs, keeps its place on a stack.
 const MAX_DEPTH: usize = 128;
 /// Bytes of a path in the project at most: with the folder of the project before it, it has to have fewer than 4,096.
 const MAX_PATH: usize = 3_000;
 /// Files that git reads as they lie in a folder, wherever a link there leads.
 pub(super) const READ_BY_GIT: [&str; 2] = [ATTRIBUTES, IGNORE];
+/// Bytes of one of them at most, where the project has none that is larger.
+const MAX_READ_BY_GIT: u64 = 1 << 20;
 
 /// The files that count below the root of a view.
 pub(super) struct Walk<'a> {
@@ -35,7 +35,13 @@ pub(super) struct Walk<'a> {
     pub(super) refused: Vec<(PathBuf, String)>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// What the project, or the submodule around it, has at a path.
+    fn tracked_at(&self, path: &[u8]) -> Option<&'a (Oid, u32)> {
+        let of_submodule = self.submodules.around(path).map(|_| &self.submodules.tracked);
+        of_submodule.unwrap_or(self.tracked).get(path)
+    }
+
     /// # Errors
     /// [`GitError::NestedRepository`] for a repository in a folder that is not ignored,
     /// [`GitError::InsideSubmodule`] for files where the project has a submodule.
@@ -50,12 +56,12 @@ impl Walk<'_> {
             self.refused.push((at.join(name), "it is no file, and git would read it".to_owned()));
             return Ok(());
         }
-        let ignored = at.join(IGNORE);
-        let tracked = self.tracked.get(ignored.as_os_str().as_bytes());
+        let ignore = at.join(IGNORE);
+        let tracked = self.tracked_at(ignore.as_os_str().as_bytes());
         if let Ok(meta) = files::metadata(&folder.join(IGNORE))
-            && grew_beyond(MAX_ATTRIBUTES, &meta, &self.view.odb()?, tracked)
+            && grew_beyond(MAX_READ_BY_GIT, &meta, &self.view.odb()?, tracked)
         {
-            return Err(GitError::FileTooLarge { path: ignored, bytes: meta.len() });
+            return Err(GitError::FileTooLarge { path: ignore, bytes: meta.len() });
         }
         for full in files::list(folder)? {
             let Some(name) = full.file_name() else { continue };
@@ -79,7 +85,7 @@ impl Walk<'_> {
             let bytes = path.as_os_str().as_bytes().to_vec();
             let inside = &self.submodules.tracked;
             let is_inside = self.submodules.around(&bytes).is_some();
-            let tracked = if is_inside { inside.get(&bytes) } else { self.tracked.get(&bytes) };
+            let tracked = self.tracked_at(&bytes);
             if tracked.is_some_and(|(_, mode)| *mode == MODE_GITLINK) {
                 if meta.is_dir() && self.submodules.at(&bytes).is_some() {
                     self.folder(&full, &path)?;
@@ -96,7 +102,7 @@ impl Walk<'_> {
                 }
             } else if meta.is_file() || meta.is_symlink() {
                 if name == ATTRIBUTES
-                    && grew_beyond(MAX_ATTRIBUTES, &meta, &self.view.odb()?, tracked)
+                    && grew_beyond(MAX_READ_BY_GIT, &meta, &self.view.odb()?, tracked)
                 {
                     return Err(GitError::FileTooLarge { path, bytes: meta.len() });
                 }

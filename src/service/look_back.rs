@@ -208,7 +208,7 @@ fn taken_by(request: &Request) -> Vec<(MessageId, TakenMessage)> {
         Some((id, TakenMessage { channel: words.channel_id.or(room)?, is_sure }))
     });
     // Words that only ask for its end are nothing that a role reads.
-    let end = request.params.end_asked.iter();
+    let end = request.params.end_question.iter();
     let end = end.map(|it| (it.message_id, TakenMessage { channel: it.channel_id, is_sure: true }));
     words.chain(first).chain(end).collect()
 }

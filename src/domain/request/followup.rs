@@ -206,13 +206,7 @@ impl Followup {
     /// Whether it is a yes and no more: it asks for nothing, but where something was asked.
     #[must_use]
     pub fn is_assent(&self) -> bool {
-        Followup::is_assent_in(&self.body)
-    }
-
-    /// The same of words alone.
-    #[must_use]
-    pub fn is_assent_in(words: &str) -> bool {
-        let words = words.to_lowercase();
+        let words = self.body.to_lowercase();
         let said = said(&words);
         !said.is_empty() && said.iter().all(|word| ASSENT.contains(word))
     }

@@ -132,9 +132,10 @@ pub struct Params {
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
-    /// Who has written last that it is to end. Until somebody has answered, nothing of it goes to the branch.
+    /// Who has written last that it is to end. Until somebody has answered, nobody begins to work on it, and nothing of it goes
+    /// to the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end_asked: Option<EndQuestion>,
+    pub end_question: Option<EndQuestion>,
     /// What it is for, where the sprint or the backlog made it and it does no todo.
     #[serde(flatten, deserialize_with = "known_duty")]
     pub duty: Option<DutyDetails>,
@@ -185,12 +186,12 @@ impl Params {
     /// Who has written that it is to end, where nobody has answered.
     #[must_use]
     pub fn open_end(&self) -> Option<&EndQuestion> {
-        self.end_asked.as_ref().filter(|it| !it.is_answered)
+        self.end_question.as_ref().filter(|it| !it.is_answered)
     }
 
     /// It goes on, and what was written besides is read.
     pub fn end_is_answered(&mut self) {
-        let Some(asked) = self.end_asked.as_mut().filter(|it| !it.is_answered) else { return };
+        let Some(asked) = self.end_question.as_mut().filter(|it| !it.is_answered) else { return };
         asked.is_answered = true;
         let message = Some(asked.message_id);
         let besides = self.followups.iter().find(|it| it.message_id == message);
@@ -393,7 +394,7 @@ impl Request {
     #[must_use]
     pub fn waits_with_its_change(&self) -> bool {
         let blocked = self.blocked.as_ref();
-        let is_held = |it: &Blocked| it.code == BlockCode::EndAsked && self.is_built();
+        let is_held = |it: &Blocked| it.code == BlockCode::EndQuestion && self.is_built();
         let waits = |it: &Blocked| it.code.is_about_the_commit() || is_held(it);
         blocked.is_some_and(|it| waits(it) || self.has_open_conflict())
     }

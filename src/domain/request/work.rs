@@ -94,8 +94,8 @@ pub struct RequestWork {
     /// Whether the worktree is to be committed and is not yet: until then the candidate is of earlier work.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub uncommitted: bool,
-    /// The commit of the branch that it grew from before it met what does not fit: what people committed since must not be
-    /// gone without a word.
+    /// The commit of the branch from which the change grew before its first conflict: the candidate is held against what people
+    /// have committed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts_since: Option<String>,
     /// The commit on `teams/<id>` with the work so far.

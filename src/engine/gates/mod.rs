@@ -116,7 +116,7 @@ pub(super) fn decide(
     if let Some(asked) = asked {
         // The yes would have to be given twice.
         let values = json!({ "said": asked.line(), "request_id": gate.request_id.as_str() });
-        return Answer::Refused(say::content("gate.end_asked", language, values));
+        return Answer::Refused(say::content("gate.end_question", language, values));
     }
     let said = settle(turn, &granted, (by, seen), &gate, verdict);
     match seen {

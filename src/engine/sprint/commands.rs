@@ -324,7 +324,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
     if todo.progress.status == TodoStatus::Blocked {
         if let Some(old) = &todo.progress.request_id
             && turn.request(old).is_some_and(|it| {
-                it.blocked.as_ref().is_some_and(|blocked| blocked.code.is_a_lack())
+                it.blocked.as_ref().is_some_and(|blocked| blocked.code.is_from_outside())
             })
         {
             // Nothing is wrong with what was done so far.

@@ -263,7 +263,7 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
                 && !has_given_up
                 && todo.progress.commit_retries < COMMIT_RETRIES
                 && blocked.is_none_or(|it| {
-                    !it.code.is_about_a_conflict() && it.code != BlockCode::EndAsked
+                    !it.code.is_about_a_conflict() && it.code != BlockCode::EndQuestion
                 })
         })
         .map(|(at, todo)| (at, todo.progress.request_id.clone()))

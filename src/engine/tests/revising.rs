@@ -525,7 +525,7 @@ fn held(ready: impl Fn(&World) -> bool) -> (World, RequestId, ChannelId) {
     world.submit(Event::Message(stop));
     world.finish_well();
     let blocked = world.request(&id).blocked.expect("it waits");
-    assert_eq!((blocked.code, world.landed()), (BlockCode::EndAsked, 0));
+    assert_eq!((blocked.code, world.landed()), (BlockCode::EndQuestion, 0));
     assert_eq!(blocked.detail, "owner: stop");
     (world, id, room)
 }
@@ -647,7 +647,7 @@ fn stop_in_a_direct_message_is_no_request_of_its_own() {
     assert_eq!(world.state.requests.len(), 1);
     world.finish_well();
     let blocked = world.request(&id).blocked.map(|it| it.code);
-    assert_eq!((blocked, world.landed()), (Some(BlockCode::EndAsked), 0));
+    assert_eq!((blocked, world.landed()), (Some(BlockCode::EndQuestion), 0));
     let words = direct(&world, 702, "go on");
     world.submit(Event::Message(words));
     world.finish_well();
@@ -666,7 +666,7 @@ fn nobody_approves_what_somebody_else_wants_to_end() {
     world.submit(Event::Message(stop));
     let gate = world.state.gates.values().next().cloned().expect("a gate");
     let said = world.command(press(&gate, ButtonAct::Approve));
-    assert!(matches!(said, Answer::Refused(it) if it.key == "gate.end_asked"));
+    assert!(matches!(said, Answer::Refused(it) if it.key == "gate.end_question"));
     assert!(world.state.gates.contains_key(&gate.gate_id), "it stays open");
     let words = world.words(room, 801, "go on");
     world.submit(Event::Message(words));

@@ -1,5 +1,5 @@
-//! Words that a request is to end. They are asked about with a button, since words may be misread; what was built does not
-//! go to the branch, and no action runs, before somebody has answered.
+//! Words that a request is to end. They are asked about with a button, since words may be misread. Before somebody has
+//! answered, no role begins, no action runs, and nothing goes to the branch.
 
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ pub(super) fn names_option(request: &Request, text: &str) -> bool {
 pub(super) fn asked(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
     let key = message.message_id;
     let Some(request) = turn.edit(id) else { return };
-    let held = request.params.end_asked.take().and_then(|asked| asked.held);
-    request.params.end_asked = Some(EndQuestion {
+    let held = request.params.end_question.take().and_then(|asked| asked.held);
+    request.params.end_question = Some(EndQuestion {
         author_id: message.author.id,
         author_name: message.author.name.clone(),
         channel_id: message.channel_id,
@@ -55,7 +55,7 @@ fn ask(turn: &mut Turn<'_>, id: &RequestId) {
         "request_id": id.as_str(),
         "title": say::title(&request.scope),
         "goes_on": request.status != RequestStatus::Blocked,
-        "held": code == Some(BlockCode::EndAsked),
+        "held": code == Some(BlockCode::EndQuestion),
     });
     say::ask(turn, id, ("end_asked", values), (&[ButtonAct::Cancel], 0, Vec::new()), None);
 }
@@ -92,7 +92,8 @@ pub(super) fn answer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &
         }
         (false, true, true) => {
             // What waits for something else hears these words as well.
-            let waits = request.blocked.as_ref().is_some_and(|it| it.code != BlockCode::EndAsked);
+            let waits =
+                request.blocked.as_ref().is_some_and(|it| it.code != BlockCode::EndQuestion);
             go_on(turn, id, &actor.name(), !waits);
             if waits { EndAnswer::None } else { EndAnswer::GoesOn }
         }
@@ -119,25 +120,24 @@ pub(super) fn answered(
 /// Further words where somebody wanted it to end: where it waits for that answer they are kept, and the question is said
 /// once more; where it waits for other words, those of whoever wanted it to end take that back. Whether nothing else is to
 /// be done.
-pub(super) fn hears_more(turn: &mut Turn<'_>, id: &RequestId, author: UserId) -> bool {
+pub(super) fn hears_more(turn: &mut Turn<'_>, id: &RequestId, author: Option<UserId>) -> bool {
     let Some(request) = turn.edit(id) else { return false };
     let Some(asked) = request.params.open_end() else { return false };
-    let is_theirs = asked.author_id == author;
+    let is_theirs = Some(asked.author_id) == author;
     let code = request.blocked.as_ref().map(|it| it.code);
     match code {
-        Some(BlockCode::EndAsked) => ask(turn, id),
+        Some(BlockCode::EndQuestion) => ask(turn, id),
         Some(_) if is_theirs => request.params.end_is_answered(),
         Some(_) | None => {}
     }
-    code == Some(BlockCode::EndAsked)
+    code == Some(BlockCode::EndQuestion)
 }
 
-/// It does not end. Where it was held for that, it goes on where it stood, unless something else is to be done; whether it
-/// does.
-pub(super) fn go_on(turn: &mut Turn<'_>, id: &RequestId, by: &str, says_no_more: bool) -> bool {
-    let Some(request) = turn.edit(id) else { return false };
+/// It does not end. Where it was held for that, it goes on where it stood, unless something else is to be done.
+pub(super) fn go_on(turn: &mut Turn<'_>, id: &RequestId, by: &str, says_no_more: bool) {
+    let Some(request) = turn.edit(id) else { return };
     request.params.end_is_answered();
-    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndAsked);
+    let is_held = request.blocked.as_ref().is_some_and(|it| it.code == BlockCode::EndQuestion);
     turn.record(id, EventKind::Resumed, by, "it is not to end", Value::Null);
     if says_no_more {
         let values = json!({ "request_id": id.as_str() });
@@ -146,5 +146,4 @@ pub(super) fn go_on(turn: &mut Turn<'_>, id: &RequestId, by: &str, says_no_more:
             retry::try_again(turn, id);
         }
     }
-    is_held && says_no_more
 }
