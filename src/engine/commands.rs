@@ -161,6 +161,10 @@ fn ask(
             false => steer(turn, actor, &id, text),
         };
     }
+    // A thread has no threads: what is asked in the room of another one is asked beside that.
+    let beside =
+        |channel| turn.before().request_in_room(channel)?.conversation.reply_route.channel_id;
+    let channel_id = channel_id.map(|channel| beside(channel).unwrap_or(channel));
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
     if let Some(id) = open {

@@ -135,11 +135,7 @@ fn begin(
         conversation: RequestConversation {
             reply_route: ReplyRoute { channel_id, message_id: None, ..route },
             language,
-            room: room.map(|thread| Room {
-                thread_id: Some(thread),
-                card_id: None,
-                card_digest: String::new(),
-            }),
+            room: room.map(|thread| Room { thread_id: Some(thread), ..Room::default() }),
             ..RequestConversation::default()
         },
         work: RequestWork {

@@ -12,7 +12,7 @@ use crate::domain::outgoing::{
     Target, Voice,
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
-use crate::domain::request::Request;
+use crate::domain::request::{Request, Room};
 use crate::domain::time::Timestamp;
 
 /// A key of the catalog with its values.
@@ -79,6 +79,22 @@ pub(super) fn ask(
     let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Approval, act);
     outgoing.request_id = Some(id.clone());
     outgoing.not_before = not_before;
+    turn.send(outgoing);
+}
+
+/// Posts what the room of a request hangs on, which has no message of its own for that.
+pub(super) fn post_for_room(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    target: Target,
+    (key, values): CatalogText,
+) {
+    let Some(request) = turn.edit(id) else { return };
+    request.conversation.room = Some(Room::default());
+    let said = content(key, request.conversation.language, values);
+    let act = Act::Post(Post { room_of: Some(id.clone()), ..Post::new(said) });
+    let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    outgoing.request_id = Some(id.clone());
     turn.send(outgoing);
 }
 
@@ -155,19 +171,15 @@ pub(super) fn answer(
     }
     let route = request.conversation.reply_route.clone();
     let content = content(key, request.conversation.language, values);
-    let target = match (route.channel_id, route.author_id) {
+    let asked_by = request.conversation.asked_by();
+    let (target, reply_to) = match (route.channel_id, route.author_id) {
         // A todo is answered in its room.
-        (None, _) if request.todo_id.is_some() => Target::Room(id.clone()),
-        (Some(channel), _) => Target::Channel(channel),
-        (None, Some(author)) => Target::Dm(author),
-        (None, None) => Target::Named(NamedChannel::Report),
+        (None, _) if request.todo_id.is_some() => (Target::Room(id.clone()), None),
+        (Some(channel), _) => (Target::Channel(channel), asked_by),
+        (None, Some(author)) => (Target::Dm(author), None),
+        (None, None) => (Target::Named(NamedChannel::Report), asked_by),
     };
-    let act = Act::Post(Post {
-        reply_to: route.message_id,
-        mention: route.author_id,
-        buttons,
-        ..Post::new(content)
-    });
+    let act = Act::Post(Post { reply_to, mention: route.author_id, buttons, ..Post::new(content) });
     let mut outgoing = outgoing(turn, target, Voice::Team, priority, act);
     outgoing.request_id = Some(id.clone());
     turn.send(outgoing);

@@ -11,9 +11,9 @@ use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::lifecycle::StepKind;
-use crate::domain::outgoing::{Act, Post, Priority, Target, Voice};
+use crate::domain::outgoing::{Priority, Target, Voice};
 use crate::domain::plan_decision::PlanDecision;
-use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus, Room};
+use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 
@@ -199,19 +199,10 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
         request.params.others_wrote = of.params.others_wrote;
         request.params.other_askers.clone_from(&of.params.other_askers);
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);
-        request.conversation.room =
-            channel.map(|_| Room { thread_id: None, card_id: None, card_digest: String::new() });
     }
     let values = json!({ "request_id": id.as_str(), "of": of.request_id.as_str(), "text": part });
     if let Some(channel) = channel {
-        let act = Act::Post(Post {
-            room_of: Some(id.clone()),
-            ..Post::new(say::content("parts.begun", language, values))
-        });
-        let target = Target::Channel(channel);
-        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
-        outgoing.request_id = Some(id.clone());
-        turn.send(outgoing);
+        say::post_for_room(turn, &id, Target::Channel(channel), ("parts.begun", values));
     }
     id
 }

@@ -1,6 +1,7 @@
 //! The command line and the team's own control: status, why, ask, cancel, retry, registered actions.
 
-use teams::domain::request::{EventKind, RequestStatus};
+use serde_json::json;
+use teams::domain::request::{EventKind, Request, RequestStatus};
 
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
@@ -50,6 +51,59 @@ async fn an_operator_asks_looks_and_withdraws() {
     assert!(error.contains("teams run"), "{error}");
     house.start();
     house.close().await;
+}
+
+/// It has no message of a person for its room to hang on: that is posted, where it was asked, or where the team reports.
+#[tokio::test]
+async fn what_is_asked_by_a_command_has_a_room() {
+    let house = House::open(Plan::script("- {role: developer, do: hang}\n")).await;
+    house.reads("startup", "The team is up").await;
+    let question = "which tasks are left?";
+    let options = json!([{"type": 3, "name": "text", "value": question}]);
+    let slash = async |channel: &str| {
+        let body =
+            json!({"channel": channel, "command": "ask", "options": options, "locale": "en-US"});
+        house.owner.ok("POST", "/_local/slash", body).await;
+    };
+    let (code, _, error) = house.teams(&["ask", question]).await;
+    assert_eq!(code, 0, "{error}");
+    in_its_room(&house, "report", question).await;
+    slash("general").await;
+    let room = in_its_room(&house, "general", question).await;
+    // In the room of one that has ended it goes on, in that of one at work it is asked beside it.
+    slash(&room).await;
+    house
+        .until("it goes on there", async |house: &House| {
+            let ended = house.requests().into_iter().filter(|it| it.status.is_terminal());
+            let rooms = ended.filter_map(|it| it.conversation.thread());
+            (rooms.filter(|it| it.to_string() == room).count() == 2).then_some(())
+        })
+        .await;
+    let asked = house.ask(EDIT).await;
+    let has_room = |it: &Request| it.conversation.thread().is_some();
+    let at_work = house.request(&asked, "it has a room", has_room).await;
+    slash(&at_work.conversation.thread().unwrap().to_string()).await;
+    house
+        .until("it is posted beside", async |house: &House| {
+            let posts = house.messages("general").await;
+            let posts = posts.iter().filter(|it| words(it).contains("**Owner**: which tasks"));
+            (posts.count() == 2).then_some(())
+        })
+        .await;
+    house.press(&house.owner, &asked, "Working", "Withdraw").await;
+    house.becomes(&asked, RequestStatus::Cancelled).await;
+    house.close().await;
+}
+
+/// Its card stands in a thread on what was posted of it, which its answer answers. Which thread that is.
+async fn in_its_room(house: &House, channel: &str, part: &str) -> String {
+    let post = house.reads(channel, part).await;
+    let thread = post["id"].as_str().unwrap().to_owned();
+    house.heard(&thread, "its card", |_| true).await;
+    house
+        .heard(channel, "the answer", |it| it["message_reference"]["message_id"] == post["id"])
+        .await;
+    thread
 }
 
 #[tokio::test]

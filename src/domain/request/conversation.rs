@@ -74,7 +74,7 @@ impl ReplyRoute {
 }
 
 /// The Discord thread in which a request happens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Room {
     /// The thread once it exists; a direct message has none and stays in its channel.
     pub thread_id: Option<ChannelId>,
@@ -126,6 +126,14 @@ impl RequestConversation {
         self.said_outside.extend(messages);
         let over = self.said_outside.len().saturating_sub(SAID_OUTSIDE);
         self.said_outside.drain(..over);
+    }
+
+    /// What an answer to it answers: the message that asked, else what the team has posted of it, by whose id the
+    /// thread on it goes.
+    #[must_use]
+    pub fn asked_by(&self) -> Option<MessageId> {
+        let hangs = self.thread().filter(|thread| Some(*thread) != self.reply_route.channel_id);
+        self.reply_route.message_id.or(hangs.map(|thread| MessageId(thread.0)))
     }
 
     /// Where people talk about the request: its room, else the channel in which it was asked for.

@@ -12,7 +12,7 @@ use crate::domain::item::ItemSource;
 use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::policy::Policy;
 use crate::domain::request::{
-    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, Room,
+    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
 };
 use crate::domain::role::Role;
 use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
@@ -203,7 +203,6 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
                 ..ReplyRoute::default()
             },
             language: sprint.language,
-            room: Some(Room { thread_id: None, card_id: None, card_digest: String::new() }),
             ..RequestConversation::default()
         },
         ..Request::default()

@@ -221,14 +221,8 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         "title": todo.title,
         "request_id": request.as_str(),
     });
-    let act = Act::Post(Post {
-        room_of: Some(request.clone()),
-        ..Post::new(say::content("sprint.todo_started", sprint.language, values))
-    });
     let target = Target::Named(NamedChannel::Startup);
-    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
-    outgoing.request_id = Some(request);
-    turn.send(outgoing);
+    say::post_for_room(turn, &request, target, ("sprint.todo_started", values));
 }
 
 /// A todo stands somewhere else.

@@ -646,8 +646,7 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     world.command(Command::Ask { text, channel_id: None, language, lane: None });
     let id = world.state.requests.keys().next().expect("a request").clone();
     let mut request = world.request(&id);
-    request.conversation.room =
-        Some(Room { thread_id: None, card_id: None, card_digest: String::new() });
+    request.conversation.room = Some(Room::default());
     world.state.apply(&Change::save(request));
     let waiting = world.state.outgoing.values().find(|it| matches!(it.act, Act::Post(_)));
     let mut hook = Outgoing::clone(waiting.expect("a message"));
