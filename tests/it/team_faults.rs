@@ -278,7 +278,7 @@ async fn a_full_disk_is_told_with_its_path_and_the_work_goes_on_when_there_is_ro
         on_a_small_disk(&mut house, &format!(".teams_runtime/{folder}"), "256k", &more);
         house.start();
         let asked = house.ask(EDIT).await;
-        let told = house.reads(&asked, "no room left on the disk").await;
+        let told = house.reads(&asked, "is full. As soon as there is space").await;
         assert!(words(&told).contains(&format!(".teams_runtime/{folder}")), "{}", words(&told));
         assert!(house.commits().len() == 1 && !words(&told).contains("needs"));
         tokio::task::spawn_blocking(move || std::fs::write(more, "64m\n").unwrap()).await.unwrap();
@@ -298,7 +298,7 @@ async fn a_check_that_met_a_full_disk_is_repeated_when_there_is_room() {
     on_a_small_disk(&mut house, ".teams_runtime/checks", "20m", &more);
     house.start();
     let asked = house.ask(EDIT).await;
-    let told = house.reads(&asked, "no room left on the disk").await;
+    let told = house.reads(&asked, "is full. As soon as there is space").await;
     assert!(words(&told).contains(".teams_runtime/checks"), "{}", words(&told));
     tokio::task::spawn_blocking(move || std::fs::write(more, "256m\n").unwrap()).await.unwrap();
     let done = house.becomes(&asked, RequestStatus::Committed).await;
@@ -317,7 +317,7 @@ async fn what_an_agent_did_waits_for_room_to_be_put_in_order_and_the_room_says_s
     on_a_small_disk(&mut house, ".teams_runtime/worktrees", "12m", &more);
     house.start();
     let asked = house.ask(EDIT).await;
-    let told = words(&house.reads(&asked, "no room left on the disk").await);
+    let told = words(&house.reads(&asked, "is full. As soon as there is space").await);
     assert!(told.contains(".teams_runtime/worktrees"), "{told}");
     tokio::task::spawn_blocking(move || std::fs::write(more, "256m\n").unwrap()).await.unwrap();
     house.becomes(&asked, RequestStatus::Committed).await;
