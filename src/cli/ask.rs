@@ -73,7 +73,7 @@ fn ask(global: &Global, args: &Args) -> Result<u8, Failure> {
     let text = args.words.join(" ");
     let language = Language::of(&text).unwrap_or_default();
     let is_command = engine::are_a_command(&text);
-    let ask = Command::Ask { text, channel_id: None, language, lane: args.lane };
+    let ask = Command::Ask { text, channel_id: None, parent_id: None, language, lane: args.lane };
     let reply = command::call(&root, ask)?;
     let Some(id) = request_of(&reply).filter(|_| !is_command) else {
         say(plain(&reply.text));

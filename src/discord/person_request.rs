@@ -7,6 +7,7 @@ use serenity::model::application::{
     ActionRowComponent, CommandDataOption, CommandDataOptionValue, CommandInteraction,
     ComponentInteraction, ComponentInteractionDataKind, Interaction, ModalInteraction,
 };
+use serenity::model::channel::ChannelType;
 use serenity::model::user::User;
 
 use crate::discord::access::Form;
@@ -215,6 +216,18 @@ impl<'a> Options<'a> {
     }
 }
 
+/// The channel of the thread in which a command was given.
+fn parent(payload: &CommandInteraction) -> Option<ChannelId> {
+    let is_thread = |kind| {
+        matches!(
+            kind,
+            ChannelType::NewsThread | ChannelType::PublicThread | ChannelType::PrivateThread
+        )
+    };
+    let thread = payload.channel.as_ref().filter(|it| is_thread(it.kind))?;
+    thread.parent_id.map(|parent| ChannelId(parent.get()))
+}
+
 /// Reads a slash command; `None` for commands that are not ours.
 #[must_use]
 pub fn slash(payload: &CommandInteraction) -> Option<PersonCommand> {
@@ -237,6 +250,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<PersonCommand> {
             language: Language::of(&text()).unwrap_or(shown),
             text: text(),
             channel_id: Some(ChannelId(payload.channel_id.get())),
+            parent_id: parent(payload),
             lane,
         })
     };

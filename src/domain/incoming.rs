@@ -94,6 +94,9 @@ pub enum Command {
         text: String,
         /// Where the answer goes, for a person; the operator's go to the report channel.
         channel_id: Option<ChannelId>,
+        /// The channel that the thread belongs to, where it was asked in a thread.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_id: Option<ChannelId>,
         /// The language to answer in.
         language: Language,
         /// The lane that the person names.

@@ -64,7 +64,10 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                 Verdict::Ask(question),
             )
         }
-        Command::Ask { text, channel_id, language, lane } => {
+        Command::Ask { text, channel_id, parent_id, language, lane } => {
+            // A thread has no threads: what is asked in a room is asked beside it.
+            let in_room = channel_id.is_some_and(|channel| turn.before().is_room(channel));
+            let channel_id = parent_id.filter(|_| in_room).or(channel_id);
             let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
                 return Answer::Refused(plain(language, "not_allowed", json!({})));
             };
@@ -161,10 +164,6 @@ fn ask(
             false => steer(turn, actor, &id, text),
         };
     }
-    // A thread has no threads: what is asked in the room of another one is asked beside that.
-    let beside =
-        |channel| turn.before().request_in_room(channel)?.conversation.reply_route.channel_id;
-    let channel_id = channel_id.map(|channel| beside(channel).unwrap_or(channel));
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
     if let Some(id) = open {

@@ -35,7 +35,7 @@ pub(super) fn block(
     let acts = buttons(turn, request);
     // It is said where it was asked, and words for it are heard in its room.
     let (thread, route) = (request.conversation.thread(), &request.conversation.reply_route);
-    let elsewhere = thread.filter(|thread| route.channel_id.is_some_and(|at| at != *thread));
+    let elsewhere = thread.filter(|it| route.channel_id != Some(*it) && request.todo_id.is_none());
     let is_among_others = thread.is_none() && !route.is_dm;
     // Without a channel it is said in the report channel, but to a person directly.
     let is_in_channel =

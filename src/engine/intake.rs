@@ -20,7 +20,7 @@ use crate::domain::incoming::{ADDRESSED_BY_EDIT, Message};
 use crate::domain::ingress::Ingress;
 use crate::domain::intent::Intent;
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
+use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
     EventKind, Followup, Params, ReplyRoute, Request, RequestConversation, RequestStatus,
@@ -587,7 +587,7 @@ pub(super) fn open_of(turn: &Turn<'_>, route: &ReplyRoute, text: &str) -> Option
 }
 
 /// A request from a command, with a room on what is posted of it: where it was asked, or, of the operator's, in the
-/// report channel. In the room of one that has ended it goes on in that.
+/// report channel.
 pub(super) fn ask(
     turn: &mut Turn<'_>,
     _granted: &Granted<act::Ask>,
@@ -596,22 +596,12 @@ pub(super) fn ask(
     language: Language,
     lane: Option<Lane>,
 ) -> RequestId {
-    let room = route.channel_id.filter(|channel| turn.before().is_room(*channel));
-    let old_room = room.filter(|channel| turn.before().request_in_room(*channel).is_none());
-    let target = match (route.channel_id, route.author_id) {
-        _ if route.is_dm || room.is_some() => None,
-        (Some(channel), _) => Some(Target::Channel(channel)),
-        (None, None) => Some(Target::Named(NamedChannel::Report)),
-        (None, Some(_)) => None,
-    };
+    let target = say::beside_rooms(&route);
     let author = route.author_name.clone();
     let id = begin(turn, text, route, language, lane);
     if let Some(target) = target {
         let values = json!({ "author": author, "text": text, "request_id": id.as_str() });
         say::post_for_room(turn, &id, target, ("ask.begun", values));
-    }
-    if let (Some(_), Some(request)) = (old_room, turn.edit(&id)) {
-        request.conversation.room = Some(Room { thread_id: old_room, ..Room::default() });
     }
     id
 }

@@ -100,7 +100,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         (Some(gate), _) => {
                             let gate = Gate { card, ..Gate::clone(gate) };
                             turn.save(gate.clone());
-                            super::gates::card::point_to_card(turn, &gate, channel_id);
+                            super::gates::card::point_to_card(turn, &gate.request_id, channel_id);
                         }
                         // It was decided before the card was there.
                         (None, Some(card)) => say::unbutton(turn, card, old.request_id.as_ref()),
@@ -114,7 +114,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                         let card = (channel_id, *message);
                         let is_asked = turn.request(id).is_some_and(questions::is_asked);
                         match turn.edit(id).filter(|_| is_asked) {
-                            Some(request) => request.work.questions_card = Some(card),
+                            Some(request) => {
+                                request.work.questions_card = Some(card);
+                                // The card names whoever asked; the operator it cannot.
+                                if request.conversation.reply_route.author_id.is_none() {
+                                    super::gates::card::point_to_card(turn, id, channel_id);
+                                }
+                            }
                             // It was answered before the card was there.
                             None => say::unbutton(turn, card, Some(id)),
                         }

@@ -38,7 +38,7 @@ pub(super) fn request_changes(
     let route = &old.conversation.reply_route;
     if route.is_dm && person.is_some() && person != route.author_id {
         // What somebody said to the team alone stays there.
-        return refused("not_allowed", json!({}));
+        return refused("request_private", json!({ "request_id": old.request_id }));
     }
     let values = json!({ "request_id": old.request_id, "status": old.status });
     if old.status != RequestStatus::Committed {

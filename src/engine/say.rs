@@ -12,7 +12,7 @@ use crate::domain::outgoing::{
     Target, Voice,
 };
 use crate::domain::plan_decision::{DecidedBy, PlanDecision};
-use crate::domain::request::{Request, Room};
+use crate::domain::request::{ReplyRoute, Request, Room};
 use crate::domain::time::Timestamp;
 
 /// A key of the catalog with its values.
@@ -80,6 +80,16 @@ pub(super) fn ask(
     outgoing.request_id = Some(id.clone());
     outgoing.not_before = not_before;
     turn.send(outgoing);
+}
+
+/// Where that is posted on which the room of a request without a message hangs; nowhere in a direct message, which has no rooms.
+pub(super) fn beside_rooms(route: &ReplyRoute) -> Option<Target> {
+    match (route.channel_id, route.author_id) {
+        _ if route.is_dm => None,
+        (Some(channel), _) => Some(Target::Channel(channel)),
+        (None, None) => Some(Target::Named(NamedChannel::Report)),
+        (None, Some(_)) => None,
+    }
 }
 
 /// Posts what the room of a request hangs on, which has no message of its own for that.

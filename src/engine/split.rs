@@ -11,7 +11,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::criterion::Criterion;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::lifecycle::StepKind;
-use crate::domain::outgoing::{Priority, Target, Voice};
+use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::plan_decision::PlanDecision;
 use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus};
 use crate::domain::role::Role;
@@ -179,14 +179,13 @@ fn note_goes_on_elsewhere(turn: &mut Turn<'_>, id: &RequestId) {
 fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
     // The message itself stays with the first: what is edited in it is for that one.
     let route = ReplyRoute { message_id: None, ..of.conversation.reply_route.clone() };
-    let (language, channel) = (of.conversation.language, route.channel_id);
+    // Where the whole has no room, its parts have none.
+    let target = say::beside_rooms(&route).filter(|_| of.conversation.room.is_some());
+    let language = of.conversation.language;
     // What the whole message says counts for each.
     let mut signals = of.route.signals.clone();
     signals.extend(turn.policy.routes.signals_in(&of.body));
     let id = intake::begin(turn, part, route, language, None);
-    // In a direct message there are no rooms.
-    let has_rooms = of.conversation.room.is_some() && !of.conversation.reply_route.is_dm;
-    let channel = channel.filter(|_| has_rooms);
     if let Some(request) = turn.edit(&id) {
         request.artifacts.clone_from(&of.artifacts);
         request.route.signals.clone_from(&signals);
@@ -201,8 +200,8 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
         request.params.follows_request_id.clone_from(&of.params.follows_request_id);
     }
     let values = json!({ "request_id": id.as_str(), "of": of.request_id.as_str(), "text": part });
-    if let Some(channel) = channel {
-        say::post_for_room(turn, &id, Target::Channel(channel), ("parts.begun", values));
+    if let Some(target) = target {
+        say::post_for_room(turn, &id, target, ("parts.begun", values));
     }
     id
 }

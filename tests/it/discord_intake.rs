@@ -128,6 +128,7 @@ async fn slash_commands_are_registered_once_and_heard() {
         Command::Ask {
             text: "인사말을 바꿔 주세요".to_owned(),
             channel_id: Some(general),
+            parent_id: None,
             language: Language::Ko,
             lane: None,
         }

@@ -128,12 +128,14 @@ impl RequestConversation {
         self.said_outside.drain(..over);
     }
 
-    /// What an answer to it answers: the message that asked, else what the team has posted of it, by whose id the
-    /// thread on it goes.
+    /// What an answer to it answers: the message that asked, or, of the operator's, what the team has posted of it, by
+    /// whose id the thread on it goes. Whoever asked by a slash command is named instead, and so told of it.
     #[must_use]
     pub fn asked_by(&self) -> Option<MessageId> {
-        let hangs = self.thread().filter(|thread| Some(*thread) != self.reply_route.channel_id);
-        self.reply_route.message_id.or(hangs.map(|thread| MessageId(thread.0)))
+        let route = &self.reply_route;
+        let is_operators = route.author_id.is_none() && route.channel_id.is_none();
+        let post = self.thread().filter(|_| is_operators).map(|thread| MessageId(thread.0));
+        route.message_id.or(post)
     }
 
     /// Where people talk about the request: its room, else the channel in which it was asked for.

@@ -128,20 +128,22 @@ pub(in crate::engine) fn post(turn: &mut Turn<'_>, gate: Gate, not_before: Optio
 }
 
 /// The card stands in the room: whoever asked outside of it is told where to look.
-pub(in crate::engine) fn point_to_card(turn: &mut Turn<'_>, gate: &Gate, room: ChannelId) {
-    let Some(request) = turn.request(&gate.request_id) else { return };
-    let route = &request.conversation.reply_route;
-    let in_room = request.conversation.room.as_ref().is_some_and(|it| it.thread_id == Some(room));
-    let Some(asked) = route.channel_id.filter(|asked| in_room && *asked != room) else { return };
-    let (language, reply_to) = (request.conversation.language, route.message_id);
-    let values = json!({ "request_id": gate.request_id.as_str(), "room": room.to_string() });
+pub(in crate::engine) fn point_to_card(turn: &mut Turn<'_>, id: &RequestId, room: ChannelId) {
+    let Some(request) = turn.request(id) else { return };
+    let conversation = &request.conversation;
+    let is_elsewhere = request.todo_id.is_none()
+        && conversation.thread() == Some(room)
+        && conversation.reply_route.channel_id != Some(room);
+    let asked = say::beside_rooms(&conversation.reply_route).filter(|_| is_elsewhere);
+    let Some(target) = asked else { return };
+    let (language, reply_to) = (conversation.language, conversation.asked_by());
+    let values = json!({ "request_id": id.as_str(), "room": room.to_string() });
     let mut act = say::post(say::content("gate.elsewhere", language, values));
     if let Act::Post(Post { reply_to: answered, .. }) = &mut act {
         *answered = reply_to;
     }
-    let target = Target::Channel(asked);
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
-    outgoing.request_id = Some(gate.request_id.clone());
+    outgoing.request_id = Some(id.clone());
     turn.send(outgoing);
 }
 

@@ -567,6 +567,7 @@ fn a_slash_command_is_no_way_around_the_limits() {
         let command = Command::Ask {
             text: text.to_owned(),
             channel_id: Some(ChannelId(10)),
+            parent_id: None,
             language: Language::En,
             lane: None,
         };
@@ -588,6 +589,7 @@ fn an_interaction_that_is_told_again_is_carried_out_once() {
     let ask = |text: &str| Command::Ask {
         text: text.to_owned(),
         channel_id: Some(ChannelId(10)),
+        parent_id: None,
         language: Language::En,
         lane: None,
     };
@@ -643,7 +645,7 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     let mut world = World::new(policy());
     let language = Language::En;
     let text = "tidy up".to_owned();
-    world.command(Command::Ask { text, channel_id: None, language, lane: None });
+    world.command(Command::Ask { text, channel_id: None, parent_id: None, language, lane: None });
     let id = world.state.requests.keys().next().expect("a request").clone();
     let mut request = world.request(&id);
     request.conversation.room = Some(Room::default());

@@ -74,7 +74,13 @@ fn with_routes() -> Policy {
 /// By a command, with a lane named or not.
 fn ask(world: &mut World, lane: Option<Lane>) -> RequestId {
     let text = "tidy up the greeting".to_owned();
-    world.command(Command::Ask { text, channel_id: None, language: Language::En, lane });
+    world.command(Command::Ask {
+        text,
+        channel_id: None,
+        parent_id: None,
+        language: Language::En,
+        lane,
+    });
     world.state.requests.keys().next_back().expect("a request").clone()
 }
 
@@ -140,7 +146,13 @@ fn a_signal_makes_the_way_longer_takes_its_steps_along_and_asks_about_the_plan()
     let named = |text: &str, lane| {
         let mut world = World::new(with_signals.clone());
         let (text, language) = (text.to_owned(), Language::En);
-        world.command(Command::Ask { text, channel_id: None, language, lane: Some(lane) });
+        world.command(Command::Ask {
+            text,
+            channel_id: None,
+            parent_id: None,
+            language,
+            lane: Some(lane),
+        });
         roles_of(&mut world, json!(null))
     };
     assert_eq!(named("payment qwertz", Lane::Quick), [Developer, Architect]);
@@ -263,7 +275,7 @@ fn just_an_answer_makes_nobodys_work_shorter_who_may_not() {
     let (text, language) = ("make it so".to_owned(), Language::En);
     let lane = Some(Lane::Full);
     let actor = || person(GUEST, Ingress::Slash);
-    let command = Command::Ask { text, channel_id: None, language, lane };
+    let command = Command::Ask { text, channel_id: None, parent_id: None, language, lane };
     world.submit(Event::Command { actor: actor(), command, interaction: None });
     let id = world.state.requests.keys().next().expect("a request").clone();
     for (lane, taken) in [(Lane::Answer, true), (Lane::Fast, false), (Lane::Full, true)] {
@@ -853,7 +865,8 @@ fn a_short_lane_is_named_only_by_somebody_who_may_approve() {
     ] {
         let mut world = World::new(may_ask(GUEST));
         let (text, language) = ("tidy up".to_owned(), Language::En);
-        let command = Command::Ask { text, channel_id: None, language, lane: Some(lane) };
+        let command =
+            Command::Ask { text, channel_id: None, parent_id: None, language, lane: Some(lane) };
         world.submit(Event::Command {
             actor: person(who, Ingress::Slash),
             command,

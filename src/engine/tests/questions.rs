@@ -563,7 +563,13 @@ fn a_card_that_asks_nothing_any_more_keeps_no_buttons_whenever_it_comes() {
 fn whoever_names_the_lane_of_a_feature_is_asked_as_well() {
     let mut world = World::new(policy());
     let (text, lane) = (FEATURE.to_owned(), Some(Lane::Full));
-    world.command(Command::Ask { text, channel_id: None, language: Language::En, lane });
+    world.command(Command::Ask {
+        text,
+        channel_id: None,
+        parent_id: None,
+        language: Language::En,
+        lane,
+    });
     let id = world.state.requests.keys().next().cloned().expect("a request");
     let todo = planning(&mut world);
     report(&mut world, &todo, RunOutcome::Result(Arc::new(asks())));

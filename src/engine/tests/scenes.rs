@@ -582,7 +582,13 @@ fn status_and_cancel_in_words_cost_no_run() {
         ("cancel 20200101-00000000", false, "unknown_request"),
     ] {
         let (text, channel_id, lane) = (text.to_owned(), None, None);
-        let ask = Command::Ask { text: text.clone(), channel_id, language: Language::En, lane };
+        let ask = Command::Ask {
+            text: text.clone(),
+            channel_id,
+            parent_id: None,
+            language: Language::En,
+            lane,
+        };
         let answer = world.command(ask);
         assert_eq!(matches!(answer, Answer::Say(_)), done, "{text}");
         let said = answer.content().expect("words");
