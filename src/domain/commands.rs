@@ -162,7 +162,7 @@ pub const COMMANDS: [Entry; 30] = [
         path: &[words("fast", "빠르게")],
         about: words(
             "Ask for something small: built, proven by tests, landed",
-            "작은 일 요청하기: 만들고, 테스트로 증명하고, 반영",
+            "작은 일 요청하기: 만들고, 테스트로 검증하고, 반영",
         ),
         options: &[TEXT],
         right: Right::Approve,
@@ -171,7 +171,7 @@ pub const COMMANDS: [Entry; 30] = [
         path: &[words("quick", "간단히")],
         about: words(
             "Ask for something that takes no plan: built, proven, reviewed",
-            "계획 없이 할 일 요청하기: 만들고, 증명하고, 검토",
+            "계획 없이 할 일 요청하기: 만들고, 검증하고, 검토",
         ),
         options: &[TEXT],
         right: Right::Approve,

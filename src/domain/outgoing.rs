@@ -328,6 +328,14 @@ pub enum Act {
     },
 }
 
+impl Act {
+    /// Whether it opens a room on this message.
+    #[must_use]
+    pub fn opens_room_on(&self, message: MessageId) -> bool {
+        matches!(self, Self::OpenRoom { message_id, .. } if *message_id == message)
+    }
+}
+
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

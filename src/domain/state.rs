@@ -18,7 +18,7 @@ use crate::domain::interactions::Interactions;
 use crate::domain::item::Item;
 use crate::domain::lifecycle::{Lifecycle, Step, Subject};
 use crate::domain::operation::Operation;
-use crate::domain::outgoing::{Act, Outgoing};
+use crate::domain::outgoing::Outgoing;
 use crate::domain::plan::StoredPlan;
 use crate::domain::record::{AnyRecord, Record, RecordId};
 use crate::domain::request::Request;
@@ -285,12 +285,13 @@ impl State {
     /// The open request whose room the channel is, where Discord has not told of it yet: a thread on a message has the
     /// id of the message.
     fn room_to_come(&self, channel: ChannelId) -> Option<&Request> {
-        let opens = |it: &&Arc<Outgoing>| matches!(&it.act, Act::OpenRoom { message_id, .. } if message_id.0 == channel.0);
-        let opened = self.outgoing.values().find(opens).and_then(|it| it.request_id.as_ref());
+        let message = MessageId(channel.0);
+        let opening = self.outgoing.values().find(|it| it.act.opens_room_on(message));
+        let opened = opening.and_then(|it| it.request_id.as_ref());
         let is_its = |request: &&Arc<Request>| {
             let conversation = &request.conversation;
             conversation.room.as_ref().is_some_and(|room| room.thread_id.is_none())
-                && (conversation.reply_route.message_id == Some(MessageId(channel.0))
+                && (conversation.reply_route.message_id == Some(message)
                     || opened == Some(&request.request_id))
                 && !request.status.is_terminal()
         };

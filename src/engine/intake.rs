@@ -596,7 +596,7 @@ pub(super) fn ask(
     language: Language,
     lane: Option<Lane>,
 ) -> RequestId {
-    let target = say::beside_rooms(&route);
+    let target = say::room_channel(&route);
     let author = route.author_name.clone();
     let id = begin(turn, text, route, language, lane);
     if let Some(target) = target {

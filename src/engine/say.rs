@@ -82,8 +82,9 @@ pub(super) fn ask(
     turn.send(outgoing);
 }
 
-/// Where that is posted on which the room of a request without a message hangs; nowhere in a direct message, which has no rooms.
-pub(super) fn beside_rooms(route: &ReplyRoute) -> Option<Target> {
+/// The channel in which the room of a request opens that has no message of its own; none in a direct message, which has
+/// no rooms.
+pub(super) fn room_channel(route: &ReplyRoute) -> Option<Target> {
     match (route.channel_id, route.author_id) {
         _ if route.is_dm => None,
         (Some(channel), _) => Some(Target::Channel(channel)),

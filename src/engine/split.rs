@@ -180,7 +180,7 @@ fn begin(turn: &mut Turn<'_>, of: &Request, part: &str) -> RequestId {
     // The message itself stays with the first: what is edited in it is for that one.
     let route = ReplyRoute { message_id: None, ..of.conversation.reply_route.clone() };
     // Where the whole has no room, its parts have none.
-    let target = say::beside_rooms(&route).filter(|_| of.conversation.room.is_some());
+    let target = say::room_channel(&route).filter(|_| of.conversation.room.is_some());
     let language = of.conversation.language;
     // What the whole message says counts for each.
     let mut signals = of.route.signals.clone();

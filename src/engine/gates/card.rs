@@ -134,7 +134,7 @@ pub(in crate::engine) fn point_to_card(turn: &mut Turn<'_>, id: &RequestId, room
     let is_elsewhere = request.todo_id.is_none()
         && conversation.thread() == Some(room)
         && conversation.reply_route.channel_id != Some(room);
-    let asked = say::beside_rooms(&conversation.reply_route).filter(|_| is_elsewhere);
+    let asked = say::room_channel(&conversation.reply_route).filter(|_| is_elsewhere);
     let Some(target) = asked else { return };
     let (language, reply_to) = (conversation.language, conversation.asked_by());
     let values = json!({ "request_id": id.as_str(), "room": room.to_string() });
