@@ -182,13 +182,13 @@ pub(super) fn answer(
     }
     let route = request.conversation.reply_route.clone();
     let content = content(key, request.conversation.language, values);
-    let asked_by = request.conversation.asked_by();
+    let answered = request.conversation.message_to_answer();
     let (target, reply_to) = match (route.channel_id, route.author_id) {
         // A todo is answered in its room.
         (None, _) if request.todo_id.is_some() => (Target::Room(id.clone()), None),
-        (Some(channel), _) => (Target::Channel(channel), asked_by),
+        (Some(channel), _) => (Target::Channel(channel), answered),
         (None, Some(author)) => (Target::Dm(author), None),
-        (None, None) => (Target::Named(NamedChannel::Report), asked_by),
+        (None, None) => (Target::Named(NamedChannel::Report), answered),
     };
     let act = Act::Post(Post { reply_to, mention: route.author_id, buttons, ..Post::new(content) });
     let mut outgoing = outgoing(turn, target, Voice::Team, priority, act);

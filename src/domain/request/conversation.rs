@@ -131,7 +131,7 @@ impl RequestConversation {
     /// What an answer to it answers: the message that asked, or, of the operator's, what the team has posted of it, by
     /// whose id the thread on it goes. Whoever asked by a slash command is named instead, and so told of it.
     #[must_use]
-    pub fn asked_by(&self) -> Option<MessageId> {
+    pub fn message_to_answer(&self) -> Option<MessageId> {
         let route = &self.reply_route;
         let is_operators = route.author_id.is_none() && route.channel_id.is_none();
         let post = self.thread().filter(|_| is_operators).map(|thread| MessageId(thread.0));

@@ -136,7 +136,7 @@ pub(in crate::engine) fn point_to_card(turn: &mut Turn<'_>, id: &RequestId, room
         && conversation.reply_route.channel_id != Some(room);
     let asked = say::room_channel(&conversation.reply_route).filter(|_| is_elsewhere);
     let Some(target) = asked else { return };
-    let (language, reply_to) = (conversation.language, conversation.asked_by());
+    let (language, reply_to) = (conversation.language, conversation.message_to_answer());
     let values = json!({ "request_id": id.as_str(), "room": room.to_string() });
     let mut act = say::post(say::content("gate.elsewhere", language, values));
     if let Act::Post(Post { reply_to: answered, .. }) = &mut act {
